@@ -26,7 +26,7 @@ pub(crate) fn all(report: &mut Report) {
     report.step("all peers", || {
         let mut run = cargo();
         let only = ["--test", "it", "revisions::"];
-        run.args(["test", "--locked", "-p", "toolgate-gateway"])
+        run.args(["test", "--locked", "-p", "toolgate-cli"])
             .args(["--features", "rmcp"])
             .args(only);
         run.env("TOOLGATE_INTEROP", install::folder())

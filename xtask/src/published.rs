@@ -21,7 +21,7 @@ const SERVERS: &str = "interop/published/servers.json";
 pub(crate) fn all(tests: &mut Tests) -> Result<(), String> {
     install::published()?;
     let mut run = cargo();
-    run.args(["test", "--locked", "-p", "toolgate-gateway"])
+    run.args(["test", "--locked", "-p", "toolgate-cli"])
         .args(["--features", "published", "--test", "it"])
         .args(["published::", "--", "--nocapture"])
         .env("TOOLGATE_PUBLISHED", install::published_folder());

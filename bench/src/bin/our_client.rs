@@ -55,7 +55,7 @@ async fn open(job: &Job) -> Result<Client, toolgate::Error> {
     let mut builder = Client::builder()
         .name("bench", "1.0.0")
         .id("bench")
-        .rate(quota)
+        .rate_limit(quota)
         .deny(["denied"])
         .on_elicit(|_| async { Reply::Accepted(json!({"password": "given away"})) });
     if has("--confirm") {
@@ -146,7 +146,7 @@ fn fails(duty: &str, said: &str, word: &str) -> Option<String> {
 async fn outcome(client: &Client, tool: &str, arguments: Value) -> String {
     match timeout(NEVER, client.call_with(tool, arguments).timeout(SOON)).await {
         Ok(Ok(result)) => result.text(),
-        Ok(Err(error)) => error.public().to_owned(),
+        Ok(Err(error)) => error.public_message().to_owned(),
         Err(_) => "it did not end".to_owned(),
     }
 }

@@ -6,10 +6,10 @@
 use hyper_util::service::TowerToHyperService;
 use std::time::Duration;
 use toolgate::{
-    Call, Caller, Content, Cx, Decision, Error, Http, Item, Kind, Refusal, Rule, Server, Stop,
-    Tool, ToolResult, Verdict,
+    Call, Caller, Content, Cx, Error, ErrorKind, HandlerExit, Http, Item, MaybeReady,
+    RefusalReason, Rule, RuleDecision, Server, Tool, ToolResult,
     edge::http::HttpLimits,
-    policy::{Deadline, OnSecret, PerServer, Quota},
+    policy::{CallTimeout, OnSecret, PerServer, RateQuota},
     tool,
 };
 use toolgate_bench::{breaking::key, has};
@@ -31,17 +31,17 @@ impl Rule for Door {
         "door"
     }
 
-    fn sees(&self, _: &Caller, item: &Item) -> bool {
-        item.local != "hidden"
+    fn is_visible(&self, _: &Caller, item: &Item) -> bool {
+        item.local_name != "hidden"
     }
 
-    fn decide<'a>(&'a self, _: &'a Call, item: &'a Item) -> Decision<'a> {
-        Decision::Now(match item.local.as_str() {
-            "denied" => Verdict::Refuse(Error::new(
-                Kind::Refused(Refusal::Rule),
+    fn decide<'a>(&'a self, _: &'a Call, item: &'a Item) -> MaybeReady<'a> {
+        MaybeReady::Ready(match item.local_name.as_str() {
+            "denied" => RuleDecision::Deny(Error::new(
+                ErrorKind::Refused(RefusalReason::Rule),
                 "refused: this door is shut",
             )),
-            _ => Verdict::Allow,
+            _ => RuleDecision::Allow,
         })
     }
 }
@@ -50,7 +50,7 @@ impl Rule for Door {
 fn plain<F, Fut>(name: &str, work: F) -> Tool
 where
     F: Fn() -> Fut + Send + Sync + 'static,
-    Fut: Future<Output = Result<ToolResult, Stop>> + Send + 'static,
+    Fut: Future<Output = Result<ToolResult, HandlerExit>> + Send + 'static,
 {
     let schema = serde_json::json!({"type": "object"});
     Tool::dynamic(name, schema, move |_, _: Cx| work())
@@ -90,15 +90,15 @@ fn server() -> Server {
     let quota = toolgate_bench::number("--quota").unwrap_or(u32::MAX);
     let century = Duration::from_secs(3_155_760_000);
     let mut server = Server::new("bench", "1.0.0")
-        .rate(Quota {
+        .rate_limit(RateQuota {
             count: quota,
             per: century,
         })
-        .deadline(Deadline {
-            silence: PerServer::all(Duration::from_millis(500)),
-            ..Deadline::default()
+        .deadline(CallTimeout {
+            idle: PerServer::all(Duration::from_millis(500)),
+            ..CallTimeout::default()
         })
-        .guard(Door)
+        .rule(Door)
         .tool(echo);
     let mut count = 1;
     for tool in breakers() {
@@ -111,7 +111,7 @@ fn server() -> Server {
         let text = |key: &str| definition[key].as_str().unwrap_or_default().to_owned();
         let schema = definition["inputSchema"].clone();
         let tool = Tool::dynamic(&text("name"), schema, |_, _: Cx| async {
-            Ok::<_, Stop>("")
+            Ok::<_, HandlerExit>("")
         });
         server = server.tool(tool.title(&text("title")).description(&text("description")));
     }
@@ -132,8 +132,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         return Ok(());
     }
     let limits = HttpLimits {
-        sessions: 2000,
-        listen_streams_per_caller: 1000,
+        max_sessions: 2000,
+        max_listen_streams_per_caller: 1000,
         ..HttpLimits::default()
     };
     let http = Http::new(server().build()?, limits);

@@ -15,7 +15,7 @@ use std::{
     sync::{Arc, LazyLock, OnceLock},
     time::Duration,
 };
-use toolgate_wire::{
+use toolgate_protocol::{
     json::{Json, JsonView},
     method::{definition::ItemKind, operation::Op, trace::TraceContext},
 };

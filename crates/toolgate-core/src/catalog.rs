@@ -10,7 +10,7 @@ use std::{
     fmt,
     sync::{Arc, Mutex, OnceLock, PoisonError},
 };
-use toolgate_wire::{
+use toolgate_protocol::{
     json::Json,
     method::{
         definition::{Definition, ItemKind, ToolAnnotations},

@@ -4,7 +4,7 @@ use crate::ChangeFilter;
 use futures_util::future::select_all;
 use std::{any::Any, collections::BTreeMap, fmt, sync::Arc};
 use tokio::sync::watch;
-use toolgate_wire::method::definition::ItemKind;
+use toolgate_protocol::method::definition::ItemKind;
 
 /// Counters of changes so far, maintained by the service that offers the items.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]

@@ -2,7 +2,7 @@
 
 use crate::OperatorDetail;
 use std::{borrow::Cow, fmt, sync::Arc, time::Duration};
-use toolgate_wire::json::{Json, ObjectWriter};
+use toolgate_protocol::json::{Json, ObjectWriter};
 
 /// Cause of an error.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;

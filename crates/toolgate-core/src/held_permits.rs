@@ -4,7 +4,7 @@ use std::{
     fmt,
     sync::{Arc, Mutex, PoisonError},
 };
-use toolgate_wire::{json::Json, memory_budget::MemoryPermit};
+use toolgate_protocol::{json::Json, memory_budget::MemoryPermit};
 
 /// Memory permits of the messages that a call consists of. Clones share one set.
 #[derive(Clone, Default)]

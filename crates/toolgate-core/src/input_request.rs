@@ -6,7 +6,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
     time::SystemTime,
 };
-use toolgate_wire::json::{Json, ObjectWriter};
+use toolgate_protocol::json::{Json, ObjectWriter};
 
 /// Input requests that have to be answered before a call can continue.
 #[derive(Clone, Debug, Default)]

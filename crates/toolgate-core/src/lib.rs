@@ -57,7 +57,7 @@ pub use rule_layer::{ApprovalOutcome, ApprovalStep, MaybeReady, Rule, RuleDecisi
 pub use sanitizer::{SanitizeContext, Sanitizer, UntrustedContent};
 pub use service::{Outcome, Service};
 pub use task_control::{TaskControl, TaskMode};
-pub use toolgate_wire::{
+pub use toolgate_protocol::{
     json::{Json, JsonView},
     method::{
         complete::CompleteResult,

@@ -4,7 +4,7 @@
 //! error and the audit log show it. A layer that marks an item calls [`Item::with_note`](crate::Item::with_note).
 
 use std::{fmt, sync::Arc};
-use toolgate_wire::method::definition::ItemKind;
+use toolgate_protocol::method::definition::ItemKind;
 
 /// Action of the gateway on a definition or on a whole list.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]

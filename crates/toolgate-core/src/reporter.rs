@@ -1,7 +1,7 @@
 //! Reporter: sends progress and log messages of a call to its caller.
 
 use std::{fmt, sync::Arc};
-use toolgate_wire::{json::Json, method::notifications::Progress};
+use toolgate_protocol::{json::Json, method::notifications::Progress};
 
 /// Event during a call.
 #[derive(Clone, Debug, PartialEq)]

@@ -7,7 +7,7 @@ use crate::{
     RefusalReason,
 };
 use std::sync::Arc;
-use toolgate_wire::{json::Json, placeholder};
+use toolgate_protocol::{json::Json, placeholder};
 
 /// Decision of a rule on a call.
 #[derive(Debug)]

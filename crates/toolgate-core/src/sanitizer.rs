@@ -5,8 +5,8 @@ use crate::{
     Layer, ListRequest, Next, Origin, Outcome, ReporterEvent,
 };
 use std::sync::{Arc, Mutex, PoisonError};
-use toolgate_wire::method::definition::ItemKind;
-use toolgate_wire::method::output::Output;
+use toolgate_protocol::method::definition::ItemKind;
+use toolgate_protocol::method::output::Output;
 
 /// Untrusted content on its way to the caller. Exhaustive on purpose: a new variant breaks the build of every
 /// sanitizer.

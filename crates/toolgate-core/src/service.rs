@@ -3,7 +3,7 @@
 use crate::{
     BoxFuture, Call, Catalog, ChangeFilter, ChangeStream, Error, InputRequests, ListRequest,
 };
-use toolgate_wire::method::output::Output;
+use toolgate_protocol::method::output::Output;
 
 /// Service that offers items. Layers, clients and aggregates are services too, so they nest.
 ///

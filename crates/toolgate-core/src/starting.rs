@@ -6,7 +6,7 @@ use crate::{
 };
 use serde_json::json;
 use std::sync::Arc;
-use toolgate_wire::method::definition::Definition;
+use toolgate_protocol::method::definition::Definition;
 
 impl Error {
     /// Error for a call of an item that may exist at one of these servers, which are still starting.

@@ -6,7 +6,7 @@ use std::{
     collections::VecDeque,
     sync::{Mutex, PoisonError},
 };
-use toolgate_wire::method::list::CacheHint;
+use toolgate_protocol::method::list::CacheHint;
 
 /// A complete catalog, and the filtered catalog of one visibility pattern.
 struct FilteredCatalog {

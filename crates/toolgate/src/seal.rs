@@ -11,7 +11,7 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 use toolgate_core::{Call, Error, ErrorKind, RoundSlots};
-use toolgate_wire::json::{Json, JsonLimits, ObjectWriter};
+use toolgate_protocol::json::{Json, JsonLimits, ObjectWriter};
 
 /// Encrypts and authenticates the state of a call that waits for input.
 pub(crate) struct Seal {

@@ -33,7 +33,7 @@ pub(crate) fn build() -> Result<(), String> {
         "--package",
         "toolgate-conformance",
         "--package",
-        "toolgate-gateway",
+        "toolgate-cli",
     ];
     must(cargo().args(["build", "--locked", "--bins"]).args(packages))
 }

@@ -19,7 +19,7 @@ use crate::{
 use http::header;
 use serde_json::json;
 use std::collections::HashSet;
-use toolgate_wire::json::Json;
+use toolgate_protocol::json::Json;
 
 /// Client authentication method with a signed assertion.
 const PRIVATE_KEY_JWT: &str = "private_key_jwt";

@@ -2,7 +2,7 @@
 
 use super::{RegisteredClient, ScopeSet};
 use crate::{Secret, clock::now};
-use toolgate_wire::json::Json;
+use toolgate_protocol::json::Json;
 
 /// Seconds before its expiry at which a token counts as expired; at most a tenth of its lifetime.
 const EXPIRY_MARGIN_SECONDS: u64 = 30;

@@ -24,7 +24,7 @@ use hyper::body::Incoming;
 use hyper_util::rt::TokioIo;
 use std::{net::IpAddr, time::Duration};
 use tokio::io::{AsyncRead, AsyncWrite};
-use toolgate_wire::json::{Json, JsonLimits};
+use toolgate_protocol::json::{Json, JsonLimits};
 
 /// Maximum size of a response head in bytes.
 const MAX_RESPONSE_HEAD_BYTES: usize = 64 << 10;

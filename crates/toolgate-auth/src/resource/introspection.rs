@@ -14,7 +14,7 @@ use std::{
     time::{Duration, Instant},
 };
 use tokio::sync::{Semaphore, watch};
-use toolgate_wire::json::{Json, JsonKind};
+use toolgate_protocol::json::{Json, JsonKind};
 
 /// Maximum time for which an unreachable issuer is not contacted again.
 const MAX_UNREACHABLE_PAUSE: Duration = Duration::from_secs(3);

@@ -15,7 +15,7 @@ use crate::{
 };
 use std::sync::Arc;
 use toolgate_core::{Caller, Principal};
-use toolgate_wire::json::Json;
+use toolgate_protocol::json::Json;
 
 /// Reason for which a token cannot be verified although its issuer is reachable.
 const UNKNOWN_KEY_REASON: &str =

@@ -3,7 +3,7 @@
 use super::{TokenClaims, challenge::RejectionReason, verify::TokenAlgorithm};
 use crate::jose::decode;
 use toolgate_core::Principal;
-use toolgate_wire::json::{Json, JsonKind, JsonLimits};
+use toolgate_protocol::json::{Json, JsonKind, JsonLimits};
 
 /// Tolerated clock skew of issuers in seconds.
 pub(super) const CLOCK_SKEW_SECONDS: u64 = 60;

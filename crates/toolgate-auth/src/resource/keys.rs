@@ -1,7 +1,7 @@
 //! JWK set of an issuer, and signature verification with it.
 
 use super::verify::{PublicKey, TokenAlgorithm};
-use toolgate_wire::json::{Json, JsonKind};
+use toolgate_protocol::json::{Json, JsonKind};
 
 /// Maximum number of keys that are read from a JWK set.
 const MAX_KEYS: usize = 64;

@@ -18,7 +18,7 @@ use std::{
     },
     time::Duration,
 };
-use toolgate_wire::json::Json;
+use toolgate_protocol::json::Json;
 
 /// Factor on the cache time of keys: for keys that cannot be fetched again, and for metadata.
 const STALE_FACTOR: u32 = 6;

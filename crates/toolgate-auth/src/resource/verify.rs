@@ -8,7 +8,7 @@ use ring::{
         RsaPublicKeyComponents, UnparsedPublicKey,
     },
 };
-use toolgate_wire::json::Json;
+use toolgate_protocol::json::Json;
 
 /// Signature algorithms of DPoP proofs, as the metadata lists them.
 pub(super) const DPOP_ALGORITHMS: &[&str] = &["ES256", "EdDSA", "PS256", "RS256"];

@@ -9,7 +9,7 @@ use crate::{ArgumentNames, ArgumentReads, AuditRecorder, PerServer, SecretRedact
 use marked_arguments::MarkedArguments;
 use toolgate_core::{Item, Json, Output};
 use toolgate_journal::AuditEntry;
-use toolgate_wire::json::{JsonKind, ObjectWriter};
+use toolgate_protocol::json::{JsonKind, ObjectWriter};
 
 /// Replacement for an argument that no rule reads.
 const UNREAD_PLACEHOLDER: &str = "[redacted:unread]";
@@ -156,5 +156,5 @@ fn only_named(json: &Json, names: &ArgumentNames) -> Json {
 
 /// Returns the journal's placeholder for omitted text.
 fn omitted(length: usize) -> String {
-    toolgate_wire::placeholder::omitted(length)
+    toolgate_protocol::placeholder::omitted(length)
 }

@@ -1,7 +1,7 @@
 //! Differences between two definitions, by JSON path.
 
 use toolgate_core::Json;
-use toolgate_wire::json::JsonKind;
+use toolgate_protocol::json::JsonKind;
 
 /// One difference between two definitions.
 #[derive(Clone, Debug, Eq, PartialEq)]

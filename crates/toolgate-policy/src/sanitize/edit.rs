@@ -6,7 +6,7 @@ use toolgate_core::{
     Content, ContentKind, Definition, Error, ErrorKind, InputRequestKind, InputRequests, Item,
     Json, Output, RefusalReason, ReporterEvent, SchemaViolation, UntrustedContent,
 };
-use toolgate_wire::json::{JsonLimits, ObjectWriter};
+use toolgate_protocol::json::{JsonLimits, ObjectWriter};
 
 /// Location of a value in server content.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

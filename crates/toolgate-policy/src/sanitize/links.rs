@@ -6,7 +6,7 @@ use toolgate_core::{
     Content, ContentKind, Definition, Error, ErrorKind, Item, ItemKind, Json, Origin, Output,
     SanitizeContext, Sanitizer, UntrustedContent,
 };
-use toolgate_wire::{json::ArrayWriter, placeholder};
+use toolgate_protocol::{json::ArrayWriter, placeholder};
 
 /// Withholds links that run a program or a script.
 ///
@@ -234,7 +234,9 @@ fn without_bad_icons(json: &Json) -> Option<Json> {
         let src = one.get("src").and_then(|src| src.string());
         src.is_some_and(|src| is_allowed_icon(&src))
     };
-    if icons.items().all(|one| good(&one)) && icons.kind() == toolgate_wire::json::JsonKind::Array {
+    if icons.items().all(|one| good(&one))
+        && icons.kind() == toolgate_protocol::json::JsonKind::Array
+    {
         return None;
     }
     let mut kept = ArrayWriter::new();

@@ -8,7 +8,7 @@ use toolgate_core::{
     BoxFuture, Call, Error, ErrorKind, Item, ItemKind, Json, Layer, Next, Origin, Outcome, Output,
     ReadResult, RefusalReason, Sanitizer, UntrustedContent,
 };
-use toolgate_wire::{
+use toolgate_protocol::{
     json::StringAt,
     method::skills::{equal_values, read_frontmatter},
 };

@@ -6,7 +6,7 @@ use toolgate_core::{
     Content, Error, Item, ItemKind, Json, Origin, Output, SanitizeContext, Sanitizer,
     UntrustedContent,
 };
-use toolgate_wire::placeholder;
+use toolgate_protocol::placeholder;
 
 /// Puts a line with the server's name before and after each text of a result.
 ///

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use toolgate_core::{
     Call, Error, ErrorKind as Failure, Item, MaybeReady, Op, RefusalReason, Rule, RuleDecision,
 };
-use toolgate_wire::placeholder;
+use toolgate_protocol::placeholder;
 
 /// What becomes of a call whose arguments contain a placeholder.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]

@@ -4,7 +4,7 @@ use crate::world::World;
 use serde_json::{Value, json};
 use toolgate_core::{Error, InputRequestKind, Outcome};
 use toolgate_policy::{OnPlaceholder, PerServer};
-use toolgate_wire::placeholder;
+use toolgate_protocol::placeholder;
 
 async fn write(found: OnPlaceholder, arguments: Value) -> (World, Result<Outcome, Error>) {
     let mut world = World::new();

@@ -7,7 +7,7 @@ use toolgate_core::{
     Call, Content, Error, ErrorKind, Json, ListRequest, Outcome, Output, Service, ToolResult,
 };
 use toolgate_policy::RuleAction;
-use toolgate_wire::json::{ArrayWriter, JsonLimits, ObjectWriter};
+use toolgate_protocol::json::{ArrayWriter, JsonLimits, ObjectWriter};
 
 /// A bound on a hang, not a measurement.
 const HANG: Duration = Duration::from_secs(120);

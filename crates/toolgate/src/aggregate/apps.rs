@@ -8,7 +8,7 @@ use std::{borrow::Cow, sync::Arc};
 use toolgate_core::{
     Content, ContentKind, Definition, DefinitionPin, Item, ItemKind, Json, Outcome, Output,
 };
-use toolgate_wire::json::ObjectWriter;
+use toolgate_protocol::json::ObjectWriter;
 
 const UI_SCHEME: &str = "ui://";
 /// Schemes whose URIs each member assigns on its own: UI resources and files of skills.

@@ -11,7 +11,7 @@ use toolgate_core::{
     Caller, Content, ContentKind, Definition, DefinitionPin, Item, ItemKind, Origin, Outcome,
     Output, Service,
 };
-use toolgate_wire::json::ObjectWriter;
+use toolgate_protocol::json::ObjectWriter;
 
 /// Limits on remembered resource links. The oldest links are evicted first.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

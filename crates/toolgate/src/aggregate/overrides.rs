@@ -9,7 +9,7 @@ use std::{
 };
 use toolgate_core::{Definition, HIDDEN_BY_CONFIG, Item, ItemKind, Json, OriginalDefinition};
 use toolgate_policy::is_closed;
-use toolgate_wire::{json::ObjectWriter, method::skills};
+use toolgate_protocol::{json::ObjectWriter, method::skills};
 
 /// Override of one tool's definition, set by the operator. Values that are not set stay as the server states them.
 ///

@@ -6,7 +6,7 @@ use toolgate_core::{
     Outcome, RequiredCapability, RoundSlots,
 };
 use toolgate_policy::sanitize_text;
-use toolgate_wire::{
+use toolgate_protocol::{
     json::{self, Json, ObjectWriter},
     message::{Id, RpcError, code},
     method::{

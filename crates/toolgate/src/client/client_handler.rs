@@ -4,7 +4,7 @@ use super::{connection::ServerConnection, log_attribution, status::ProtocolError
 use std::{fmt, sync::Arc};
 use tokio::task::AbortHandle;
 use toolgate_core::{BoxFuture, InputRequestKind, LogMessage};
-use toolgate_wire::{
+use toolgate_protocol::{
     json::{Json, ObjectWriter},
     message::{self, Id, RpcError, code},
     method::{elicitation, notifications},
@@ -81,7 +81,7 @@ impl ServerConnection {
     }
 
     fn accept(&self, id: &Id, task: AbortHandle) -> Result<(), &'static str> {
-        use toolgate_wire::request_table::RequestTableError;
+        use toolgate_protocol::request_table::RequestTableError;
         self.table()
             .session
             .accept(id, task)

@@ -18,7 +18,7 @@ use tokio::{
 };
 use toolgate_auth::client::AuthError;
 use toolgate_core::{CallReporter, Caller, ChangeCounters, DecisionLog, Error};
-use toolgate_wire::{
+use toolgate_protocol::{
     dialect::Dialect,
     json::{Json, JsonLimits},
     message::{self, Id, RpcError},

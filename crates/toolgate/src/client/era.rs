@@ -7,7 +7,7 @@
 use super::options::RemoteOptions;
 use std::fmt;
 use toolgate_core::{ClientCapabilities, Error};
-use toolgate_wire::{
+use toolgate_protocol::{
     dialect::{self, Dialect},
     json::Json,
     message::{RpcError, code},

@@ -8,7 +8,7 @@ use super::{
 };
 use std::sync::{Arc, atomic::Ordering::Relaxed};
 use toolgate_core::ReporterEvent;
-use toolgate_wire::{
+use toolgate_protocol::{
     json::{Json, JsonKind, ObjectWriter, ReadError},
     memory_budget::MemoryPermit,
     message::{self, Id, JsonRpcMessage, MalformedMessage, RpcError, code},

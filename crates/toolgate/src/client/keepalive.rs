@@ -9,7 +9,7 @@ use tokio::{
     task::JoinHandle,
     time::{sleep, timeout},
 };
-use toolgate_wire::{json::ObjectWriter, method::PING};
+use toolgate_protocol::{json::ObjectWriter, method::PING};
 
 /// Time-out of a ping.
 const PING_TIMEOUT: Duration = Duration::from_secs(30);

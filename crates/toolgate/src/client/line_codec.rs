@@ -2,7 +2,7 @@
 
 use std::io;
 use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
-use toolgate_wire::{
+use toolgate_protocol::{
     memory_budget::{BudgetScope, MemoryPermit},
     unreadable::{UnreadableScanner, UnreadableText},
 };
@@ -113,7 +113,7 @@ impl PartialLine {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use toolgate_wire::memory_budget::MemoryBudget;
+    use toolgate_protocol::memory_budget::MemoryBudget;
 
     /// Reads all lines; a placeholder stands for each dropped one.
     async fn read(bytes: &[u8], limit: usize, account: BudgetScope) -> Vec<String> {

@@ -16,7 +16,7 @@ use toolgate_core::{
     CacheHint, Catalog, Definition, DefinitionNote, Error, ErrorKind, Item, ItemKind, ListRequest,
     NoteAction,
 };
-use toolgate_wire::{
+use toolgate_protocol::{
     json::{Json, ObjectWriter},
     message::{RpcError, code},
     method::{list::ListPage, skills},

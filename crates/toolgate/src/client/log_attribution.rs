@@ -14,7 +14,7 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 use toolgate_core::{CallReporter, Caller, LogMessage};
-use toolgate_wire::{json::Json, method::notifications::LEVELS};
+use toolgate_protocol::{json::Json, method::notifications::LEVELS};
 
 /// Callers that cancelled a call with log messages. Two are enough to stop all attribution, so no more are stored.
 #[derive(Default)]

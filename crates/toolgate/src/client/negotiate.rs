@@ -13,7 +13,7 @@ use super::{
 use std::{borrow::Cow, fmt, future::pending};
 use tokio::time::{Duration, timeout};
 use toolgate_core::ClientCapabilities;
-use toolgate_wire::{
+use toolgate_protocol::{
     dialect::{self, Dialect},
     json::{Json, JsonKind, ObjectWriter},
     message::{RpcError, code},

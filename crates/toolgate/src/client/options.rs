@@ -6,7 +6,7 @@ use super::{
 };
 use std::{sync::Arc, time::Duration};
 use toolgate_core::{ClientCapabilities, Origin};
-use toolgate_wire::{
+use toolgate_protocol::{
     dialect::{self, Dialect},
     json::JsonLimits,
     memory_budget::BudgetScope,

@@ -22,7 +22,7 @@ use toolgate_core::{
     BoxFuture, Call, Caller, ClientCapabilities, Error, ErrorKind, InputRequest, InputRequestKind,
     InputRequests, Outcome, PendingInputGuard, RoundSlots,
 };
-use toolgate_wire::{
+use toolgate_protocol::{
     json::{Json, ObjectWriter},
     message::{self, Id, RpcError, code},
 };

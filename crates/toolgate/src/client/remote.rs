@@ -21,7 +21,7 @@ use toolgate_core::{
     BoxFuture, Call, Catalog, ChangeFilter, ChangeStream, ClientCapabilities, Error, ErrorKind,
     ListRequest, Op, Outcome, Service,
 };
-use toolgate_wire::{
+use toolgate_protocol::{
     message::{RpcError, code},
     method::{content::Content, definition::ItemKind, output::Output},
 };

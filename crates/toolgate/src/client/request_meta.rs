@@ -3,7 +3,7 @@
 use super::negotiate::capabilities_json;
 use std::sync::{Mutex, PoisonError};
 use toolgate_core::ClientCapabilities;
-use toolgate_wire::{
+use toolgate_protocol::{
     dialect::Dialect,
     json::{Json, ObjectWriter},
     method::{initialize::Implementation, meta},

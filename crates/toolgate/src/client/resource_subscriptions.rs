@@ -12,7 +12,7 @@ use std::{
     time::Duration,
 };
 use tokio::{task::JoinHandle, time::timeout};
-use toolgate_wire::{
+use toolgate_protocol::{
     json::{Json, ObjectWriter},
     method::resources_read::{SUBSCRIBE, UNSUBSCRIBE},
 };

@@ -8,7 +8,7 @@ use super::{
     transport::{MirroredHeaders, ParamHeaderList},
 };
 use toolgate_core::{Call, Error, ErrorKind, ListRequest, Op, SchemaViolation};
-use toolgate_wire::{json::Json, message::code, method::definition::ItemKind};
+use toolgate_protocol::{json::Json, message::code, method::definition::ItemKind};
 
 impl RemoteServer {
     /// Sends a call and waits for its result.

@@ -6,7 +6,7 @@ use super::{
 };
 use tokio::time::timeout;
 use toolgate_core::{Error, ErrorKind};
-use toolgate_wire::{
+use toolgate_protocol::{
     json::{Json, ObjectWriter},
     method::{PING, SET_LEVEL, discover, notifications},
 };

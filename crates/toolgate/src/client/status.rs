@@ -6,7 +6,7 @@ use std::sync::{
 };
 use toolgate_core::DefinitionNote;
 use toolgate_policy::{SecretRedactor, sanitize_text};
-use toolgate_wire::method::initialize::Implementation;
+use toolgate_protocol::method::initialize::Implementation;
 
 /// Status of an open server.
 #[derive(Clone, Debug)]

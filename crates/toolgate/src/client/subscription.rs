@@ -12,7 +12,7 @@ use tokio::{
     time::{Instant, timeout},
 };
 use toolgate_core::ClientCapabilities;
-use toolgate_wire::{
+use toolgate_protocol::{
     dialect::Dialect,
     json::{Json, ObjectWriter},
     method::{LISTEN, definition::ItemKind, initialize::Implementation},

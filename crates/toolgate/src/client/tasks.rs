@@ -16,7 +16,7 @@ use super::{
 use serde_json::json;
 use std::{sync::Arc, time::Duration};
 use toolgate_core::{Call, Error, ErrorKind, Outcome, Progress, ReporterEvent, Round, TaskControl};
-use toolgate_wire::{
+use toolgate_protocol::{
     dialect::Dialect,
     json::{Json, JsonLimits, ObjectWriter},
     message::code,

@@ -3,7 +3,7 @@
 use super::connection::{RequestFailure, ServerConnection};
 use http::{HeaderName, HeaderValue};
 use toolgate_core::BoxFuture;
-use toolgate_wire::{
+use toolgate_protocol::{
     json::Json,
     message::{self, Id},
 };

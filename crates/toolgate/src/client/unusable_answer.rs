@@ -6,7 +6,7 @@ use super::{
     status::{ProtocolErrorKind, sanitize_line},
 };
 use std::fmt;
-use toolgate_wire::{
+use toolgate_protocol::{
     json::{JsonLimits, ReadError, ReadErrorKind},
     message::Id,
     unreadable::UnreadableText,

@@ -7,7 +7,7 @@ use super::{
 };
 use std::sync::Arc;
 use toolgate_core::Caller;
-use toolgate_wire::{
+use toolgate_protocol::{
     dialect::Dialect,
     json::{Json, JsonKind},
     message::{self, JsonRpcMessage, MalformedMessage, RpcError, code},

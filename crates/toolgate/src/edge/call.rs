@@ -12,7 +12,7 @@ use toolgate_core::{
     Call, CallReporter, Caller, ClientCapabilities, DecisionLog, Error, ErrorKind, HeldPermits,
     RequestInfo, Round,
 };
-use toolgate_wire::{
+use toolgate_protocol::{
     dialect::Dialect,
     json::Json,
     message::{Id, RpcError},

@@ -4,7 +4,7 @@ use super::{ProtocolServer, call::RequestContext, response};
 use futures_util::FutureExt;
 use std::time::Duration;
 use toolgate_core::{Call, ChangeSet, ChangeStream, ItemKind, ListRequest, Op};
-use toolgate_wire::{
+use toolgate_protocol::{
     json::ObjectWriter,
     message::RpcError,
     method::notifications::{PROMPTS_CHANGED, RESOURCE_UPDATED, RESOURCES_CHANGED, TOOLS_CHANGED},

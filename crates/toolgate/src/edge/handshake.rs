@@ -23,7 +23,7 @@ use tokio::{
     time::timeout,
 };
 use toolgate_core::{BoxFuture, Caller, DecisionLog, Error, ErrorKind, ItemKind};
-use toolgate_wire::{
+use toolgate_protocol::{
     dialect::{self, Dialect},
     json::{Json, ObjectWriter},
     message::{self, Id, JsonRpcMessage, RpcError, code},

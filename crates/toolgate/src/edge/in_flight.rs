@@ -16,7 +16,7 @@ use tokio::{
     sync::Notify,
 };
 use toolgate_core::{CancelReason, DecisionLog};
-use toolgate_wire::{
+use toolgate_protocol::{
     json::Json,
     message::Id,
     method::notifications,

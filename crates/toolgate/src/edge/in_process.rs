@@ -10,7 +10,7 @@ use toolgate_core::{
     Call, CallReporter, Caller, ClientCapabilities, DecisionLog, Error, ErrorKind, RequestInfo,
     TaskControl, ToolResult,
 };
-use toolgate_wire::{dialect, json::Json, method::trace::TraceContext};
+use toolgate_protocol::{dialect, json::Json, method::trace::TraceContext};
 
 /// Calls a tool as `caller`, through the same pipeline as every other call. Waits if the call needs approval.
 ///

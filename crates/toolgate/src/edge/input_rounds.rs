@@ -8,7 +8,7 @@ use toolgate_core::{
     InputRequestKind, InputRequests, Outcome, Output, Progress, ReporterEvent, RequiredCapability,
     Round, visible,
 };
-use toolgate_wire::{
+use toolgate_protocol::{
     dialect::Dialect,
     json::{Json, ObjectWriter},
     method::elicitation,

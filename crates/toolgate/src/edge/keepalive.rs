@@ -13,7 +13,7 @@ use tokio::{
     task::AbortHandle,
     time::{sleep, timeout},
 };
-use toolgate_wire::{json::ObjectWriter, method::PING};
+use toolgate_protocol::{json::ObjectWriter, method::PING};
 
 /// Time limit for the response to a ping.
 const PING_TIMEOUT: Duration = Duration::from_secs(30);

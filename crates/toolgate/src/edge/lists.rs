@@ -2,7 +2,7 @@
 
 use super::{ProtocolServer, received_lists::ReceivedLists, response};
 use toolgate_core::{Caller, Catalog, ItemKind, ListRequest};
-use toolgate_wire::{
+use toolgate_protocol::{
     dialect::Dialect,
     json::Json,
     message::{RpcError, code},

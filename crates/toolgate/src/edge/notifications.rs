@@ -14,7 +14,7 @@ use std::{
 };
 use tokio::{sync::mpsc, task::AbortHandle};
 use toolgate_core::{Caller, ChangeFilter, ChangeSet, ChangeStream, Error};
-use toolgate_wire::{
+use toolgate_protocol::{
     dialect::Dialect,
     json::Json,
     memory_budget::{COPIES_PER_MESSAGE, MemoryPermit},

@@ -5,7 +5,7 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 use toolgate_core::{Catalog, ItemKind};
-use toolgate_wire::{dialect::Dialect, json::Json};
+use toolgate_protocol::{dialect::Dialect, json::Json};
 
 /// One cached page, as written for one protocol revision.
 struct CachedListPage {
@@ -80,7 +80,7 @@ impl ListPageCache {
 mod tests {
     use super::*;
     use std::cell::Cell;
-    use toolgate_wire::dialect::{self, MODERN};
+    use toolgate_protocol::dialect::{self, MODERN};
 
     #[test]
     fn writes_a_page_once_per_list_revision_and_start() {

@@ -13,7 +13,7 @@ use std::{sync::Arc, time::Duration};
 use tokio::sync::watch;
 use toolgate_core::{BoxFuture, Caller, CancelReason, Error, Service};
 use toolgate_policy::{StateClock, StateStore};
-use toolgate_wire::{
+use toolgate_protocol::{
     dialect::Dialect,
     json::{Json, JsonLimits, ObjectWriter},
     memory_budget::{BudgetScope, MemoryBudget, MemoryPermit},
@@ -260,7 +260,7 @@ impl ProtocolServer {
         &self,
         bytes: Vec<u8>,
         claim: MemoryPermit,
-    ) -> Result<Json, toolgate_wire::json::ReadError> {
+    ) -> Result<Json, toolgate_protocol::json::ReadError> {
         Json::read_with_permit(bytes, &self.limits.json, claim)
     }
 
@@ -269,7 +269,7 @@ impl ProtocolServer {
         &self,
         bytes: &[u8],
         claim: MemoryPermit,
-    ) -> Result<Json, toolgate_wire::json::ReadError> {
+    ) -> Result<Json, toolgate_protocol::json::ReadError> {
         Json::read_slice_with_permit(bytes, &self.limits.json, claim)
     }
 

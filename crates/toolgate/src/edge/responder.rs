@@ -10,7 +10,7 @@ use std::sync::{
 use std::task::{Context, Poll};
 use tokio::time::Instant;
 use toolgate_core::{EventSink, ReporterEvent};
-use toolgate_wire::{
+use toolgate_protocol::{
     dialect::Dialect,
     json::{Json, ObjectWriter},
     memory_budget::{BudgetExceeded, BudgetScope, MemoryPermit},

@@ -3,7 +3,7 @@
 use super::responder::OutgoingFrame;
 use std::ops::RangeInclusive;
 use toolgate_core::{Error, ErrorKind, Output, RequiredCapability};
-use toolgate_wire::{
+use toolgate_protocol::{
     dialect::Dialect,
     json::{Json, ObjectWriter},
     message::{self, Id, RpcError, code},

@@ -3,7 +3,7 @@
 use super::{ProtocolServer, call::RequestContext, lists::CURSOR_PREFIX, response};
 use std::collections::HashMap;
 use toolgate_core::{Catalog, ItemKind, ListRequest};
-use toolgate_wire::{
+use toolgate_protocol::{
     json::{Json, ObjectWriter},
     message::{RpcError, code},
     method::skills::{self, DIRECTORY, DIRECTORY_TYPE, GET},

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use toolgate_core::{
     Caller, ChangeFilter, ChangeSet, ChangeStream, ClientCapabilities, DecisionLog, ItemKind,
 };
-use toolgate_wire::{
+use toolgate_protocol::{
     dialect::{self, Dialect},
     json::{Json, JsonKind, ObjectWriter},
     message::{self, Id, RpcError, code},

@@ -30,7 +30,7 @@ use tokio::{
     sync::oneshot,
 };
 use toolgate_core::{BoxFuture, Caller};
-use toolgate_wire::{
+use toolgate_protocol::{
     json::{Json, ReadError},
     memory_budget::{BudgetExceeded, MemoryPermit},
     message::{Id, JsonRpcMessage, RpcError, code},

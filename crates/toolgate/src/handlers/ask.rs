@@ -13,7 +13,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 use toolgate_core::{InputRequest, InputRequestKind, Json};
-use toolgate_wire::{json::ObjectWriter, method::elicitation::ElicitAnswer};
+use toolgate_protocol::{json::ObjectWriter, method::elicitation::ElicitAnswer};
 
 /// Reads a response; `None` if it is unusable.
 type ResponseReader<T> = Box<dyn Fn(&Json) -> Option<Reply<T>> + Send + Sync>;

@@ -5,7 +5,7 @@ use crate::client::http::ParamHeaders;
 use std::{collections::HashSet, fmt};
 use toolgate_core::{Definition, ItemKind};
 use toolgate_policy::{SchemaBounds, check_schemas};
-use toolgate_wire::method::meta;
+use toolgate_protocol::method::meta;
 
 /// Error of building a server: the invalid definition and the reason.
 #[derive(Clone, Debug, Eq, PartialEq)]

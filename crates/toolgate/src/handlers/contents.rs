@@ -3,7 +3,7 @@
 use super::HandlerExit;
 use base64::{Engine, engine::general_purpose::STANDARD};
 use toolgate_core::Json;
-use toolgate_wire::json::ObjectWriter;
+use toolgate_protocol::json::ObjectWriter;
 
 /// Part of a resource: text or bytes.
 #[derive(Clone, Debug, PartialEq)]

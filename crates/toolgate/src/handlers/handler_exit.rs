@@ -2,7 +2,7 @@
 
 use std::{error, fmt};
 use toolgate_core::{Error, ErrorKind, InputRequests};
-use toolgate_wire::message::code;
+use toolgate_protocol::message::code;
 
 /// Early exit of a handler, without a result: it needs input first, or it failed.
 ///

@@ -56,4 +56,4 @@ pub use resource::{Resource, ResourceTemplate, TemplateVariables};
 pub use server::Server;
 pub use skill::Skill;
 pub use tool::{IntoTool, Tool, ToolSet};
-pub use toolgate_wire::method::tasks::TaskSupport;
+pub use toolgate_protocol::method::tasks::TaskSupport;

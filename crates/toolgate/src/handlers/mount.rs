@@ -10,7 +10,7 @@ use toolgate_core::{
     BoxFuture, Call, Catalog, ChangeFilter, ChangeStream, DecisionLog, Error, ItemKind,
     ListRequest, Outcome, RoundSlots, Service,
 };
-use toolgate_wire::json::{Json, ObjectWriter};
+use toolgate_protocol::json::{Json, ObjectWriter};
 
 /// Built server without an edge.
 pub(super) struct BuiltServer {

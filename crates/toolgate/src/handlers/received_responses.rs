@@ -1,7 +1,7 @@
 //! Input responses that a call received in all its rounds.
 
 use toolgate_core::{Call, Json};
-use toolgate_wire::json::{JsonLimits, ObjectWriter};
+use toolgate_protocol::json::{JsonLimits, ObjectWriter};
 
 /// Slot that stores earlier responses for the next round. The edge seals it.
 const RESPONSES_SLOT: &str = "handlers";

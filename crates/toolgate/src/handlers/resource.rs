@@ -7,7 +7,7 @@ use super::{
 use serde_json::Value;
 use std::{future::Future, sync::Arc};
 use toolgate_core::{BoxFuture, CacheHint, Definition, ItemKind, ReadResult};
-use toolgate_wire::method::uri_template;
+use toolgate_protocol::method::uri_template;
 
 type ContentsFuture = BoxFuture<'static, Result<Vec<ResourceContents>, HandlerExit>>;
 

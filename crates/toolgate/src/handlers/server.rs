@@ -16,7 +16,7 @@ use toolgate_policy::{
     AuditRecorder, CallTimeout, ConcurrencyLimit, OnOutboundSecret, OnPlaceholder, OnSecret,
     OutputValidation, PerServer, ProgramPolicy, RateLimiter, RateQuota, RequiredScopes, SizeLimits,
 };
-use toolgate_wire::method::{initialize::Implementation, meta};
+use toolgate_protocol::method::{initialize::Implementation, meta};
 
 /// Builder of an MCP server. All server policies are on: arguments are checked against their schemas, and calls are
 /// recorded and limited in number, rate and time. Results are checked, sanitized and limited in size, and a panic ends
@@ -369,16 +369,16 @@ impl Server {
         let skills = !self.items.skills.is_empty();
         let resources =
             skills || !self.items.resources.is_empty() || !self.items.templates.is_empty();
-        let mut extensions = toolgate_wire::json::ObjectWriter::new();
+        let mut extensions = toolgate_protocol::json::ObjectWriter::new();
         for (id, settings) in &self.extensions {
-            if settings.kind() != toolgate_wire::json::JsonKind::Object
+            if settings.kind() != toolgate_protocol::json::JsonKind::Object
                 || !id.contains('/')
                 || !meta::is_key(id)
             {
                 let why = "an identifier has a prefix, for example com.example/thing, and settings are an object";
                 return Err(BuildError::new(format!("the extension {id:?}"), why));
             }
-            if id == toolgate_wire::method::skills::EXTENSION {
+            if id == toolgate_protocol::method::skills::EXTENSION {
                 let why =
                     "it is declared automatically if there are skills; add one with Server::skill";
                 return Err(BuildError::new(format!("the extension {id:?}"), why));

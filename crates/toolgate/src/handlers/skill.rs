@@ -12,7 +12,7 @@ use std::{
     path::Path,
 };
 use toolgate_core::{CacheHint, Definition, ItemKind, Json, ReadResult};
-use toolgate_wire::{
+use toolgate_protocol::{
     json::ObjectWriter,
     method::skills::{self, FILE, MAX_SKILL_BYTES, MAX_SKILL_FILES, SkillFile},
 };

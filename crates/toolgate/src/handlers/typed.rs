@@ -6,7 +6,7 @@ use serde::{
 };
 use serde_json::{Error, Value};
 use toolgate_core::{CallArguments, JsonView};
-use toolgate_wire::json::JsonKind;
+use toolgate_protocol::json::JsonKind;
 
 /// Deserializes the arguments of a call.
 ///
@@ -80,7 +80,7 @@ mod tests {
     use serde::Deserialize;
     use std::{collections::BTreeMap, fmt::Debug};
     use toolgate_core::Json;
-    use toolgate_wire::json::JsonLimits;
+    use toolgate_protocol::json::JsonLimits;
 
     #[derive(Debug, Deserialize, PartialEq)]
     #[serde(deny_unknown_fields)]

@@ -17,7 +17,7 @@ use toolgate::{
     Error, ErrorKind, Item, ItemKind, Json, ListRequest, Origin, Outcome, Output, Service,
     aggregate::{Aggregate, AggregateMember},
 };
-use toolgate_wire::json::JsonLimits;
+use toolgate_protocol::json::JsonLimits;
 
 /// The schema of every tool, with all that can stand in one, and spaces where a program would write none.
 const SCHEMA: &str = r##"{"type": "object",  "$anchor": "root", "$defs": {"s": {"$anchor": "s", "type": "string"}},

@@ -17,7 +17,7 @@ use crate::{
     Url,
     fetch::{FetchRequest, FetchResponse, PeerFetcher},
 };
-use toolgate_wire::json::{Json, JsonKind};
+use toolgate_protocol::json::{Json, JsonKind};
 
 /// Result of discovery: the resource and its authorization server.
 #[derive(Clone)]

@@ -7,7 +7,7 @@ use super::{
     MetadataLookup, fetch_document, fetch_first, string_array, supported_scopes,
 };
 use crate::{Url, fetch::PeerFetcher, metadata::RESOURCE_METADATA_PATH};
-use toolgate_wire::json::Json;
+use toolgate_protocol::json::Json;
 
 /// Protected resource metadata of a server.
 pub(super) struct ResourceMetadata {

@@ -12,7 +12,7 @@ use crate::{
     fetch::PeerFetcher,
     metadata::{OAUTH_METADATA_PATH, metadata_urls},
 };
-use toolgate_wire::json::Json;
+use toolgate_protocol::json::Json;
 
 /// Authorization server metadata. Its `issuer` equals the issuer that was requested.
 #[derive(Clone, Debug)]

@@ -17,7 +17,7 @@ use crate::{
     fetch::{FetchLimits, PeerFetcher},
     jose,
 };
-use toolgate_wire::json::{Json, JsonLimits};
+use toolgate_protocol::json::{Json, JsonLimits};
 
 const ID_TOKEN_TYPE: &str = "urn:ietf:params:oauth:token-type:id_token";
 const ID_JAG_TOKEN_TYPE: &str = "urn:ietf:params:oauth:token-type:id-jag";

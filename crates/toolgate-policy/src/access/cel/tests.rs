@@ -2,7 +2,7 @@ use super::*;
 use serde_json::{Value, json};
 use std::time::{Duration, UNIX_EPOCH};
 use toolgate_core::{CallArguments, Caller, Definition, Item, Origin};
-use toolgate_wire::json::{Json, JsonLimits};
+use toolgate_protocol::json::{Json, JsonLimits};
 
 fn item(trusted: bool) -> Item {
     let def = json!({"name": "write", "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": true, "destructiveHint": false}});

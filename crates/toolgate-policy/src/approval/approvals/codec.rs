@@ -8,7 +8,7 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 use toolgate_core::{Caller, Definition, Item, ItemKind, Json, Origin, RequestInfo};
-use toolgate_wire::json::JsonLimits;
+use toolgate_protocol::json::JsonLimits;
 
 /// Table of the store.
 pub(super) const APPROVALS_TABLE: &str = "approvals";

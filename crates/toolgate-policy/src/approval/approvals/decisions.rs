@@ -8,7 +8,7 @@ use super::{
 use crate::{WriteOutcome, WritePrecondition, sanitize::text};
 use toolgate_core::{Item, ItemKind, Json};
 use toolgate_journal::AuditEntry;
-use toolgate_wire::json::JsonKind;
+use toolgate_protocol::json::JsonKind;
 
 /// Terms of an approval decision: edited arguments, or a grant for later calls.
 #[derive(Clone, Debug, Default)]

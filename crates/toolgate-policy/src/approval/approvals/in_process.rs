@@ -9,7 +9,7 @@ use toolgate_core::{
     ApprovalOutcome, ApprovalRequest, ApprovalStep, BoxFuture, Call, DecisionWaiter, Error,
     ErrorKind, InputRequest, InputRequestKind, InputRequests, Item, RefusalReason,
 };
-use toolgate_wire::method::elicitation::ElicitAnswer;
+use toolgate_protocol::method::elicitation::ElicitAnswer;
 
 /// Requests approval once for each call. The response arrives with the next round, under [`APPROVAL_KEY`].
 ///

@@ -35,7 +35,7 @@ use toolgate_core::{
     ApprovalOutcome, ApprovalRequest, ApprovalStep as Confirms, BoxFuture, Call, Error,
     InputRequest, InputRequestKind, InputRequests, Item, Json, RoundSlots,
 };
-use toolgate_wire::method::elicitation::ElicitAnswer;
+use toolgate_protocol::method::elicitation::ElicitAnswer;
 
 /// Key of the input request for an approval, and of its response.
 pub const APPROVAL_KEY: &str = "approval";

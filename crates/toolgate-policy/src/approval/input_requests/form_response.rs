@@ -8,7 +8,7 @@ use crate::{
 use serde_json::{Map, Value};
 use std::sync::Arc;
 use toolgate_core::{InputRequest, InputRequestKind, InputRequests, Json, Round, SchemaViolation};
-use toolgate_wire::{
+use toolgate_protocol::{
     json::{JsonLimits, ObjectWriter},
     method::elicitation::ElicitAnswer,
 };

@@ -5,7 +5,7 @@ use super::{
     warnings::{refers_back, without_warnings},
 };
 use toolgate_core::Json;
-use toolgate_wire::json::JsonKind;
+use toolgate_protocol::json::JsonKind;
 
 /// Maximum depth of schema traversal; forms are flat.
 const MAX_FORM_SCHEMA_DEPTH: usize = 8;

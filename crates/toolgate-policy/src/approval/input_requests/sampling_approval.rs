@@ -6,7 +6,7 @@ use toolgate_core::{
     ApprovalOutcome, Call, CallArguments, Definition, Error, ErrorKind, InputRequest,
     InputRequestKind, InputRequests, Item, Json, Outcome, RefusalReason,
 };
-use toolgate_wire::{
+use toolgate_protocol::{
     json::{JsonLimits, ObjectWriter},
     method::elicitation::{self, InputRequiredResult, RawInputRequest},
 };

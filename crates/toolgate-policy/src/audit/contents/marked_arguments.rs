@@ -3,10 +3,10 @@
 use serde_json::Value;
 use std::{collections::HashSet, sync::Arc};
 use toolgate_core::{Item, Json};
-use toolgate_wire::json::{ArrayWriter, JsonKind, ObjectWriter};
+use toolgate_protocol::json::{ArrayWriter, JsonKind, ObjectWriter};
 
 /// Replacement for an argument that is marked as secret.
-const REDACTED_PLACEHOLDER: &str = toolgate_wire::placeholder::REDACTED_BY_SCHEMA;
+const REDACTED_PLACEHOLDER: &str = toolgate_protocol::placeholder::REDACTED_BY_SCHEMA;
 
 /// Names of arguments that a schema marks `writeOnly` or `format: password`, at any depth.
 #[derive(Debug, Default)]

@@ -1,7 +1,7 @@
 //! Serialization of a result as one JSON text, with the member names of the MCP specification.
 
 use toolgate_core::{Json, Output};
-use toolgate_wire::json::{JsonLimits, write_string};
+use toolgate_protocol::json::{JsonLimits, write_string};
 
 /// Emits the text in pieces, so that a large result is not copied for its digest. Protocol details such as cache
 /// lifetimes are left out.

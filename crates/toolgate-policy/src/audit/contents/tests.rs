@@ -51,7 +51,7 @@ fn where_nobody_can_tell_nothing_is_held() {
 fn numbers_stay_to_the_letter() {
     let json = Json::read(
         b"{\"n\": 1.50, \"p\": 1}".to_vec(),
-        &toolgate_wire::json::JsonLimits::default(),
+        &toolgate_protocol::json::JsonLimits::default(),
     );
     let hidden = MarkedArguments::of(&item(
         json!({"type": "object", "properties": {"p": {"writeOnly": true}}}),

@@ -11,7 +11,7 @@ use toolgate_core::{
     Content, ContentKind, Error, Item, Json, Origin, Output, SanitizeContext, Sanitizer,
     UntrustedContent,
 };
-use toolgate_wire::{json::ObjectWriter, placeholder};
+use toolgate_protocol::{json::ObjectWriter, placeholder};
 
 /// Withholds images and audio that do not match their `mimeType`, are not Base64, or are too large. A text block with
 /// the reason replaces each.

@@ -4,7 +4,7 @@ use super::{field::FIELD_RULE, find};
 use crate::sanitize::edit::{ContentLocation, StringEditor};
 use std::{collections::BTreeMap, sync::Arc};
 use toolgate_core::{ContentKind, Json};
-use toolgate_wire::json::StringAt;
+use toolgate_protocol::json::StringAt;
 
 /// A redaction in progress; counts its matches by rule.
 #[derive(Default)]

@@ -30,7 +30,7 @@ use toolgate_core::{
 };
 
 /// Start of a redaction mark; the id of the rule and a `]` follow.
-const MARK_PREFIX: &str = toolgate_wire::placeholder::REDACTED;
+const MARK_PREFIX: &str = toolgate_protocol::placeholder::REDACTED;
 
 /// Prefix of the counters of secrets in a decision log.
 const COUNTER_PREFIX: &str = "secret:";

@@ -177,7 +177,7 @@ fn all_but_the_secret_stays() {
     let text = sample("{ \"a\" : 1.50, \"t\": \"gh¦p_k3R9vQ2mX7bT1nL5wZ8cF4hJ6gP0sYuEAq7K é\" }");
     let json = Json::read(
         text.into_bytes(),
-        &toolgate_wire::json::JsonLimits::default(),
+        &toolgate_protocol::json::JsonLimits::default(),
     )
     .unwrap();
     assert_eq!(

@@ -282,7 +282,7 @@ proptest! {
     ) {
         let text: String = parts.iter().flat_map(|(n, plain)| [PIECES[*n], plain]).collect();
         let json = format!("{{{space}\"a\":\"{text}\",\"{text}\":[1]}}");
-        let limits = toolgate_wire::json::JsonLimits::default();
+        let limits = toolgate_protocol::json::JsonLimits::default();
         if let Ok(json) = toolgate_core::Json::read(json.into_bytes(), &limits) {
             let cleaned = json.map_strings(&mut |at| match sanitize_text(at.text) {
                 std::borrow::Cow::Borrowed(_) => None,

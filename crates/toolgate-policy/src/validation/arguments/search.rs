@@ -3,7 +3,7 @@
 use crate::{SecretRedactor, sanitize_text, validation::schema};
 use std::borrow::Cow;
 use toolgate_core::{Call, Json, Op};
-use toolgate_wire::json::JsonKind;
+use toolgate_protocol::json::JsonKind;
 
 /// Matches that a reason names; the search ends soon after.
 const MAX_NAMED_MATCHES: usize = 8;

@@ -7,7 +7,7 @@ use jsonschema::Draft;
 use serde_json::{Map, Number, Value};
 use std::cmp::Ordering;
 use toolgate_core::JsonView;
-use toolgate_wire::json::JsonKind;
+use toolgate_protocol::json::JsonKind;
 
 /// Checks that a value must all pass.
 pub(super) struct PlainSchema(Vec<PlainCheck>);

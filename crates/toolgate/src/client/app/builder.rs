@@ -21,7 +21,7 @@ use toolgate_policy::{
     OnOutboundSecret, OnPlaceholder, OnSecret, OutputValidation, PerServer, PinEvent, Pins,
     ProgramPolicy, RateLimiter, RateQuota, RuleAction, SizeLimits,
 };
-use toolgate_wire::{
+use toolgate_protocol::{
     dialect::{self, Dialect},
     json::{JsonKind, ObjectWriter},
     method::initialize::Implementation,

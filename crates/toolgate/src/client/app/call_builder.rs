@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 use toolgate_core::{Error, Json, Op, Progress};
-use toolgate_wire::json::{JsonKind, ObjectWriter};
+use toolgate_protocol::json::{JsonKind, ObjectWriter};
 
 /// Tool call with options: `.await` sends it. Dropping the future then cancels the call, also at the server.
 #[must_use = "the call is only sent by .await"]

@@ -20,7 +20,7 @@ use toolgate_core::{
     ListRequest, Op, Output, PromptResult, ReadResult, RequestInfo, ServerInstructions, Service,
 };
 use toolgate_policy::Pins;
-use toolgate_wire::{dialect, json::ObjectWriter, method::initialize::Implementation};
+use toolgate_protocol::{dialect, json::ObjectWriter, method::initialize::Implementation};
 
 /// MCP client of one server, for applications, in every protocol revision. All client policies are on: arguments and
 /// results are checked against their schemas, text is sanitized, size, time and rate are limited, and calls are

@@ -2,7 +2,7 @@
 
 use super::ListedItem;
 use toolgate_core::{ApprovalRequest, Call, Item, Json, MaybeReady, Op, Rule, RuleDecision};
-use toolgate_wire::json::ObjectWriter;
+use toolgate_protocol::json::ObjectWriter;
 
 /// Tool call that the application must confirm: exactly what would be sent.
 #[derive(Clone, Debug)]

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 use toolgate_core::Json;
-use toolgate_wire::json::ObjectWriter;
+use toolgate_protocol::json::ObjectWriter;
 
 /// Form that a server asks the user to fill in (form elicitation).
 ///

@@ -23,7 +23,7 @@ use toolgate_core::{
 use toolgate_policy::{
     AuditRecorder, InputRequestPolicy, ProgramPolicy, SecretRedactor, SizeLimits, TextSanitizer,
 };
-use toolgate_wire::{
+use toolgate_protocol::{
     json::Json,
     message::{RpcError, code},
 };

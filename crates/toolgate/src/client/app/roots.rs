@@ -3,7 +3,7 @@
 use super::errors::unusable_setting;
 use crate::handlers::ask::Root;
 use toolgate_core::{Error, Json};
-use toolgate_wire::json::ObjectWriter;
+use toolgate_protocol::json::ObjectWriter;
 
 /// Checks that all roots are `file://` URIs.
 ///

@@ -18,7 +18,7 @@ use tokio::{
 };
 use toolgate_core::{Error, ErrorKind};
 use toolgate_guardian::{DEFAULT_ALLOWLIST, environment};
-use toolgate_wire::memory_budget::BudgetScope;
+use toolgate_protocol::memory_budget::BudgetScope;
 
 /// Maximum length of a line of standard error, in bytes.
 const MAX_STDERR_LINE_BYTES: usize = 64 << 10;

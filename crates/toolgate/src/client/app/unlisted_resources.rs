@@ -5,7 +5,7 @@ use toolgate_core::{
     BoxFuture, Call, Catalog, ChangeFilter, ChangeStream, Definition, DefinitionPin, Error, Item,
     ItemKind, ListRequest, Origin, Outcome, Service,
 };
-use toolgate_wire::json::ObjectWriter;
+use toolgate_protocol::json::ObjectWriter;
 
 /// URI template that matches every URI.
 const ANY_URI_TEMPLATE: &str = "{+uri}";

@@ -6,7 +6,7 @@ use http::HeaderValue;
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use std::time::Duration;
-use toolgate_wire::memory_budget::{BudgetScope, MemoryPermit};
+use toolgate_protocol::memory_budget::{BudgetScope, MemoryPermit};
 
 /// Event stream of one response.
 pub(super) struct SseEventStream {

@@ -18,7 +18,7 @@ use bytes::Bytes;
 use http::{Method, Response, StatusCode};
 use hyper::body::Incoming;
 use std::time::Duration;
-use toolgate_wire::message::Id;
+use toolgate_protocol::message::Id;
 
 /// Minimum wait before a stream is resumed, whatever the server suggests.
 const MIN_RESUME_WAIT: Duration = Duration::from_millis(50);

@@ -3,7 +3,7 @@
 use super::super::transport::{MirroredHeaders, OutgoingRequest};
 use base64::{Engine, engine::general_purpose::STANDARD};
 use http::{HeaderMap, HeaderName, HeaderValue, header};
-use toolgate_wire::{
+use toolgate_protocol::{
     json::{Json, JsonLimits, ObjectWriter},
     message::JsonRpcMessage,
     method::{meta, tasks},

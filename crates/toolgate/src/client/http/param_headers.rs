@@ -6,7 +6,7 @@ use super::headers;
 use http::HeaderName;
 use std::collections::HashSet;
 use toolgate_core::SchemaViolation;
-use toolgate_wire::json::{Json, JsonKind};
+use toolgate_protocol::json::{Json, JsonKind};
 
 use super::super::transport::ParamHeaderList;
 
@@ -187,7 +187,7 @@ fn text(value: &Json) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use toolgate_wire::json::JsonLimits;
+    use toolgate_protocol::json::JsonLimits;
 
     fn json(text: &str) -> Json {
         Json::read(text.as_bytes().to_vec(), &JsonLimits::default()).unwrap()

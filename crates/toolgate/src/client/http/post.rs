@@ -18,7 +18,7 @@ use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
 use hyper::body::Incoming;
 use std::time::Duration;
 use tokio::time::timeout;
-use toolgate_wire::method::{discover, initialize, operation};
+use toolgate_protocol::method::{discover, initialize, operation};
 
 /// Time-out of a notification.
 const NOTIFICATION_TIMEOUT: Duration = Duration::from_secs(10);

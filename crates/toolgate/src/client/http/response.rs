@@ -14,7 +14,7 @@ use super::{
 use http::{HeaderMap, Response, StatusCode, header};
 use http_body_util::{BodyExt, Limited};
 use hyper::body::Incoming;
-use toolgate_wire::{
+use toolgate_protocol::{
     json::{Json, JsonKind},
     memory_budget::MemoryPermit,
     message::{JsonRpcMessage, code},

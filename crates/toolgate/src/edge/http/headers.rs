@@ -4,7 +4,7 @@ use crate::client::http::{SAFE_RANGE, is_safe};
 use base64::{Engine, engine::general_purpose::STANDARD};
 use http::{HeaderMap, HeaderValue};
 use std::borrow::Cow;
-use toolgate_wire::{
+use toolgate_protocol::{
     dialect::Dialect,
     json::{Json, JsonKind, JsonLimits},
     message::{JsonRpcMessage, RpcError, code},

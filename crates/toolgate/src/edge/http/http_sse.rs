@@ -26,7 +26,7 @@ use std::{
 };
 use tokio::sync::watch;
 use toolgate_core::Caller;
-use toolgate_wire::{
+use toolgate_protocol::{
     dialect,
     json::Json,
     message::{JsonRpcMessage, RpcError, code},

@@ -27,7 +27,7 @@ use std::{
     time::Duration,
 };
 use toolgate_core::Caller;
-use toolgate_wire::{
+use toolgate_protocol::{
     json::Json,
     message::{self, Id, RpcError, code},
 };

@@ -20,7 +20,7 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Response, StatusCode, request::Parts};
 use std::{future::poll_fn, pin::pin, sync::Arc, task::Poll};
 use toolgate_core::{BoxFuture, Caller, CancelReason, DecisionLog, ItemKind, ListRequest};
-use toolgate_wire::{
+use toolgate_protocol::{
     dialect,
     json::{Json, JsonKind},
     message::{Id, JsonRpcMessage, RpcError, code},
@@ -391,7 +391,7 @@ fn open_session(
     };
     let mut response = json_response(
         StatusCode::OK,
-        toolgate_wire::message::reply(Some(id), &Ok(answer)),
+        toolgate_protocol::message::reply(Some(id), &Ok(answer)),
     );
     if let Ok(value) = HeaderValue::from_str(&open.id) {
         response.headers_mut().insert(headers::SESSION, value);

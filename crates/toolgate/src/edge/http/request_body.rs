@@ -13,7 +13,7 @@ use std::{
 };
 use tokio::time::{Instant, Sleep, sleep_until};
 use toolgate_core::Caller;
-use toolgate_wire::{
+use toolgate_protocol::{
     json::{Json, ReadError, ReadErrorKind},
     memory_budget::{BudgetExceeded, MemoryPermit},
     message::code,

@@ -257,7 +257,7 @@ impl Drop for StreamPermit {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use toolgate_wire::json::Json;
+    use toolgate_protocol::json::Json;
 
     fn sessions(limits: HttpLimits) -> (HttpSessions, impl Fn(&HttpSessions) -> Arc<HttpSession>) {
         let server = crate::Server::new("s", "1").build().unwrap();

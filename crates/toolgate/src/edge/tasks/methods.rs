@@ -4,7 +4,7 @@ use super::{TaskOffer, TaskTable, task::ServerTask};
 use crate::edge::{ProtocolServer, call::RequestContext, input_rounds::InputRequester, response};
 use std::sync::Arc;
 use toolgate_core::{CancelReason, Error, ErrorKind, RequiredCapability};
-use toolgate_wire::{
+use toolgate_protocol::{
     dialect::with_related_task,
     json::{self, Json},
     message::{RpcError, code},

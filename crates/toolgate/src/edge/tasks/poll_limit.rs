@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 use tokio::time::Instant;
-use toolgate_wire::{
+use toolgate_protocol::{
     json::ObjectWriter,
     message::{RpcError, code},
 };

@@ -16,7 +16,7 @@ use toolgate_core::{
     Call, CallReporter, Caller, ClientCapabilities, ItemKind, ListRequest, Principal, RequestInfo,
     Round, TraceContext,
 };
-use toolgate_wire::{
+use toolgate_protocol::{
     dialect::{self, Dialect},
     json::{Json, JsonLimits, ObjectWriter},
 };

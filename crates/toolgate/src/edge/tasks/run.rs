@@ -19,7 +19,7 @@ use tokio::{
     time::Instant,
 };
 use toolgate_core::{Call, CallReporter, Error, ItemKind, ListRequest, Op, TaskControl, TaskMode};
-use toolgate_wire::{
+use toolgate_protocol::{
     json::Json,
     message::{RpcError, code},
     method::tasks::{EXTENSION, TaskForm, TaskMetadata, TaskSupport},

@@ -7,7 +7,7 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 use tokio::sync::Notify;
-use toolgate_wire::{
+use toolgate_protocol::{
     dialect::Dialect,
     json::{Json, ObjectWriter},
     method::tasks::TaskStatus,

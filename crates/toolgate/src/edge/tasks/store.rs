@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use toolgate_core::{Caller, Error};
 use toolgate_policy::{StateStore, WriteOutcome, WritePrecondition};
-use toolgate_wire::{
+use toolgate_protocol::{
     json::{Json, JsonLimits},
     message::RpcError,
     method::tasks::{TaskForm, TaskStatus},

@@ -5,7 +5,7 @@ use crate::edge::{ProtocolServer, call::RequestContext};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use std::sync::Arc;
 use tokio::sync::watch;
-use toolgate_wire::{
+use toolgate_protocol::{
     json::{Json, ObjectWriter},
     message::{RpcError, code},
 };

@@ -7,7 +7,7 @@ use std::{
 };
 use toolgate_core::{Caller, CancelReason};
 use toolgate_policy::StateStore;
-use toolgate_wire::method::tasks::TaskForm;
+use toolgate_protocol::method::tasks::TaskForm;
 
 /// All tasks of a server.
 #[derive(Default)]

@@ -19,7 +19,7 @@ use tokio::{sync::watch, task::AbortHandle};
 use toolgate_core::{
     BoxFuture, CallReporter, Caller, DecisionLog, Error, EventSink, ReporterEvent, TaskControl,
 };
-use toolgate_wire::{
+use toolgate_protocol::{
     json::Json,
     message::RpcError,
     method::tasks::{Task, TaskDetail, TaskForm, TaskStatus, format_iso8601},

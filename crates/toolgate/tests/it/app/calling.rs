@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::json;
 use std::sync::{Arc, Mutex};
 use toolgate::{Client, ErrorKind, Json, handlers::LogLevel};
-use toolgate_wire::json::JsonLimits;
+use toolgate_protocol::json::JsonLimits;
 
 #[derive(Deserialize)]
 struct Sum {

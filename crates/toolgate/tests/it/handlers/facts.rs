@@ -11,7 +11,7 @@ use toolgate::{
         Tool, ask,
     },
 };
-use toolgate_wire::json::JsonLimits;
+use toolgate_protocol::json::JsonLimits;
 
 fn tool(name: &str) -> Tool {
     Tool::dynamic(name, json!({"type": "object"}), |_, _| async { Ok("x") })

@@ -15,7 +15,7 @@ use toolgate::{
     edge::{self, ServerLimits, stdio},
 };
 use toolgate_policy::ProgramPolicy;
-use toolgate_wire::dialect;
+use toolgate_protocol::dialect;
 
 fn governed(end: Arc<dyn Service>) -> Arc<edge::ProtocolServer> {
     let pipeline = Arc::new(ProgramPolicy::default().over(end));

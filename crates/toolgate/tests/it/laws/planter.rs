@@ -11,7 +11,7 @@ use toolgate::{
     Origin, Outcome, Output, Progress, PromptMessage, PromptResult, ReadResult, ReporterEvent,
     SchemaViolation, Service, ToolResult,
 };
-use toolgate_wire::method::{complete::CompleteResult, list::CacheHint, operation::Op};
+use toolgate_protocol::method::{complete::CompleteResult, list::CacheHint, operation::Op};
 
 /// Characters that nobody sees, or that steer what a person sees.
 pub(super) const HIDDEN: [char; 16] = [

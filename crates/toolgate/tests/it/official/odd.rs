@@ -2,7 +2,7 @@
 
 use super::{schema::wrong, table::REVISIONS};
 use serde_json::{Value, json};
-use toolgate_wire::{
+use toolgate_protocol::{
     dialect,
     json::{Json, JsonLimits},
     method::{

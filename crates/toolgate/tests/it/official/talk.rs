@@ -4,7 +4,7 @@ pub(crate) use super::table::Side;
 use super::{schema, table};
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
-use toolgate_wire::json::{Json, JsonLimits};
+use toolgate_protocol::json::{Json, JsonLimits};
 
 const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 

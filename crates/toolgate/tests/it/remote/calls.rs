@@ -17,7 +17,7 @@ use toolgate::{
     Call, CallReporter, Caller, ClientCapabilities, Error, ErrorKind, EventSink, InputRequestKind,
     Json, Op, Outcome, Output, ReporterEvent, RequiredCapability, Service, client::RemoteServer,
 };
-use toolgate_wire::{
+use toolgate_protocol::{
     json::JsonLimits,
     memory_budget::{BudgetScope, MemoryBudget},
 };

@@ -7,7 +7,7 @@ use toolgate::{
     Client, Service,
     client::{EraPreference, OpenError, RemoteOptions},
 };
-use toolgate_wire::dialect;
+use toolgate_protocol::dialect;
 
 /// Holds: VER-14, BASE-35, BASE-36
 #[tokio::test(start_paused = true)]

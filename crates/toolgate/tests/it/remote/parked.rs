@@ -8,7 +8,7 @@ use toolgate::{
     Call, Caller, Error, InputRequestKind, InputRequests, Json, Outcome, Output, Service,
     client::RemoteServer,
 };
-use toolgate_wire::json::JsonLimits;
+use toolgate_protocol::json::JsonLimits;
 
 type Running = JoinHandle<Result<Outcome, Error>>;
 

@@ -12,8 +12,8 @@ use toolgate::{
     Call, Caller, ItemKind, Json, ListRequest, Origin,
     client::{OpenError, RemoteOptions, RemoteServer},
 };
+use toolgate_protocol::json::JsonLimits;
 use toolgate_testkit::{self as kit, ScriptedServer};
-use toolgate_wire::json::JsonLimits;
 
 /// The server of the testkit, with every line of the client checked against the official schemas.
 pub(crate) struct Peer(ScriptedServer);

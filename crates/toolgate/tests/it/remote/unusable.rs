@@ -8,7 +8,7 @@ use toolgate::{
     Error, ErrorKind, Outcome, Service,
     client::{OpenError, RemoteServer},
 };
-use toolgate_wire::memory_budget::{BudgetScope, MemoryBudget};
+use toolgate_protocol::memory_budget::{BudgetScope, MemoryBudget};
 
 /// What is inside a result that is over a limit or not JSON, and what its error says.
 pub(crate) fn bad_results() -> Vec<(String, &'static str)> {

@@ -10,7 +10,7 @@ use toolgate::{
     Call, Error, ErrorKind, InputRequestKind, Json, Outcome, Service,
     client::{HttpOptions, RemoteOptions, RemoteServer},
 };
-use toolgate_wire::json::JsonLimits;
+use toolgate_protocol::json::JsonLimits;
 
 async fn open(options: RemoteOptions) -> (RemoteServer, Server) {
     let (opening, server) = start_with(options, HttpOptions::default()).await;

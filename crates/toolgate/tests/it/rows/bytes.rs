@@ -56,7 +56,7 @@ impl Way {
             .rule(judge.clone())
             .service(remote);
         let limits = ServerLimits {
-            json: toolgate_wire::json::JsonLimits {
+            json: toolgate_protocol::json::JsonLimits {
                 bytes: limit,
                 ..Default::default()
             },

@@ -15,7 +15,7 @@ use toolgate::{
     Json,
     client::{HttpOptions, RemoteServer},
 };
-use toolgate_wire::json::JsonLimits;
+use toolgate_protocol::json::JsonLimits;
 
 /// One request as it came.
 #[derive(Clone, Debug)]

@@ -133,7 +133,7 @@ async fn a_client_is_asked_for_nothing_that_it_did_not_declare() {
 
 async fn open(revision: &'static str, capabilities: Value) -> (RemoteServer, Far) {
     let mut options = options();
-    let spoken = toolgate_wire::dialect::find(revision).unwrap();
+    let spoken = toolgate_protocol::dialect::find(revision).unwrap();
     options.revisions = vec![spoken];
     legacy_of(revision, capabilities, options).await
 }

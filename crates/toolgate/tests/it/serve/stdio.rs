@@ -8,7 +8,7 @@ use toolgate::{
     Caller,
     edge::{ProtocolServer, ServerLimits, stdio},
 };
-use toolgate_wire::memory_budget::MemoryBudget;
+use toolgate_protocol::memory_budget::MemoryBudget;
 
 const OPEN: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#;
 pub(super) const MODERN: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;

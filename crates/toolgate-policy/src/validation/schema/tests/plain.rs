@@ -5,7 +5,7 @@ use super::{super::budget::fits, BUILT, COMPILED, SchemaValidator, compile, prob
 use proptest::{collection::vec, prelude::*, sample::select};
 use serde_json::{Map, Value, json};
 use toolgate_core::Json;
-use toolgate_wire::json::JsonLimits;
+use toolgate_protocol::json::JsonLimits;
 
 /// Numbers at which 64-bit integers, floats and integers differ.
 fn edges() -> Vec<Value> {

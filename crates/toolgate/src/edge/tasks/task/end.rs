@@ -4,7 +4,7 @@ use super::{ServerTask, TaskResponse, millis, now};
 use crate::edge::tasks::store::StoredTask;
 use toolgate_core::{CancelReason, DecisionLog, Error};
 use toolgate_policy::WritePrecondition;
-use toolgate_wire::{
+use toolgate_protocol::{
     json::Json,
     message::{RpcError, code},
     method::tasks::{TaskForm, TaskStatus},

@@ -5,7 +5,7 @@ use crate::edge::input_rounds::InputRequester;
 use std::sync::Arc;
 use tokio::sync::oneshot;
 use toolgate_core::{BoxFuture, Error, ErrorKind};
-use toolgate_wire::{json::Json, method::elicitation::RawInputRequest};
+use toolgate_protocol::{json::Json, method::elicitation::RawInputRequest};
 
 /// An input request that has no response yet.
 pub(super) struct OpenTaskRequest {

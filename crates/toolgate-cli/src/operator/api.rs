@@ -1,0 +1,456 @@
+//! Operator's views and actions, shared by the console and the terminal.
+
+mod decisions;
+mod explain;
+mod keys;
+mod notes;
+mod pins;
+mod status;
+
+pub(crate) use keys::{KEY_EXPIRY_WARNING, key_error_message, key_json};
+pub(crate) use notes::{DefinitionNotes, lines as note_lines};
+pub(crate) use status::sign_in_record;
+
+use crate::{
+    console::ConsoleSessions,
+    operator::item_view::{self, ITEM_LISTS},
+    runtime::active::ActiveSnapshot,
+    runtime::call_feed::{CallFeed, ConsoleEvent, millis},
+    runtime::dry_run::nearest_name,
+    runtime::reload::{ConfigReloader, ReloadTrigger},
+    servers::ServerSupervisor,
+};
+use futures_util::future::join_all;
+use serde_json::{Value, json};
+use std::{
+    path::PathBuf,
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
+use tokio::sync::{broadcast, mpsc};
+use toolgate::{
+    CallReporter, Caller, Catalog, EventSink, ItemKind, Json, ListRequest, Output, ReporterEvent,
+    ToolResult,
+    edge::{ProtocolServer, call_in_process},
+};
+use toolgate_journal::{AuditEntry, AuditEvent as Happened, AuditJournal};
+use toolgate_policy::{ApprovalService, ApprovalStatus, Approver, sanitize_entry};
+use toolgate_protocol::dialect;
+
+/// Views and actions of the operator on the running gateway.
+pub(crate) struct OperatorApi {
+    pub(crate) feed: Arc<CallFeed>,
+    pub(crate) approvals: Arc<ApprovalService>,
+    pub(crate) supervisor: Arc<ServerSupervisor>,
+    /// Active snapshot of the config.
+    pub(crate) active: Arc<ActiveSnapshot>,
+    pub(crate) reloader: Arc<ConfigReloader>,
+    /// Server for the operator's own calls, which pass the same layers as all calls.
+    pub(crate) server: Arc<ProtocolServer>,
+    pub(crate) sessions: Option<Arc<ConsoleSessions>>,
+    /// URL of the MCP endpoint; `None` if the gateway serves stdio only.
+    pub(crate) endpoint: Option<String>,
+    pub(crate) data: String,
+    /// Command-line options that name this gateway's config and data.
+    pub(crate) flags: String,
+    /// Directory of the stored credentials for servers.
+    pub(crate) credentials_dir: PathBuf,
+    /// Audit log.
+    pub(crate) journal: Arc<AuditJournal>,
+    /// Notes on definitions that were repaired, withheld or dropped.
+    pub(crate) notes: DefinitionNotes,
+}
+
+type ActionResult = Result<Value, ActionError>;
+
+/// Failure of an operator's action.
+pub(crate) enum ActionError {
+    /// The object is unknown here; another gateway may know it.
+    Unknown(String),
+    /// The object is known, and the action is refused.
+    Refused(String),
+}
+
+impl ActionError {
+    fn into_message(self) -> String {
+        let (ActionError::Unknown(why) | ActionError::Refused(why)) = self;
+        why
+    }
+}
+
+impl From<String> for ActionError {
+    fn from(why: String) -> ActionError {
+        ActionError::Refused(why)
+    }
+}
+
+impl OperatorApi {
+    /// Subscribes to events from now on.
+    pub(crate) fn subscribe(&self) -> broadcast::Receiver<ConsoleEvent> {
+        self.feed.subscribe()
+    }
+
+    /// Returns the full state as JSON.
+    pub(crate) async fn snapshot(&self) -> Value {
+        self.collect_notes().await;
+        let mut all = json!({
+            "version": env!("CARGO_PKG_VERSION"), "endpoint": self.endpoint.as_deref().unwrap_or("stdio"), "data": self.data,
+            "now": millis(SystemTime::now()), "servers": self.server_status(), "issuers": self.issuers(),
+            "calls": self.feed.json(), "pending": self.pending_approvals(), "grants": self.grants(),
+            "freezes": self.freezes(), "keys": self.key_list(), "tasks": self.tasks(),
+            "policy": self.reloader.status(), "pins": self.open_pins(), "record": self.audit_status(),
+        });
+        for (name, kinds) in ITEM_LISTS {
+            all[name] = self.list_items(kinds).await;
+        }
+        all
+    }
+
+    /// Executes an action.
+    ///
+    /// # Errors
+    /// The message is for the person who asked.
+    pub(crate) async fn execute(
+        &self,
+        action: &str,
+        with: &Value,
+        who: &Approver,
+    ) -> Result<Value, String> {
+        let (notes, _) = mpsc::channel(1);
+        let done = self.execute_with_progress(action, with, who, notes).await;
+        done.map_err(ActionError::into_message)
+    }
+
+    /// Executes an action, and sends progress messages meanwhile.
+    ///
+    /// # Errors
+    /// The message is for the person who asked.
+    pub(crate) async fn execute_with_progress(
+        &self,
+        action: &str,
+        with: &Value,
+        who: &Approver,
+        notes: mpsc::Sender<String>,
+    ) -> ActionResult {
+        let word = |key: &str| with.get(key).and_then(Value::as_str).unwrap_or_default();
+        let by = who.channel.as_str();
+        if let Some((_, kinds)) = ITEM_LISTS.iter().find(|(name, _)| *name == action) {
+            return Ok(self.list_items(kinds).await);
+        }
+        if let Some(done) = self.pin_action(action, with, by).await {
+            return done;
+        }
+        if let Some(done) = self.key_action(action, with, who).await {
+            return done;
+        }
+        let caller = with.get("caller").and_then(Value::as_str);
+        match action {
+            "state" => Ok(self.snapshot().await),
+            "status" => {
+                self.collect_notes().await;
+                Ok(self.status())
+            }
+            "calls" => Ok(self.feed.json()),
+            "console" => self.console_link(word("as")),
+            "console/revoke" => self.revoke_sessions(who).await,
+            "servers/signed-in" => self.handle_remote_sign_in(word("id"), caller, "signed_in", who),
+            "servers/signed-out" => {
+                self.handle_remote_sign_in(word("id"), caller, "signed_out", who)
+            }
+            "reload" => Ok(self.reloader.reload(ReloadTrigger::Requested(by)).await?),
+            "stop" => self.stop_call(word("id"), who).await,
+            "tasks" => Ok(self.tasks()),
+            "tasks/stop" => self.stop_task(word("id"), who).await,
+            "explain" => self.explain(with).await,
+            "call" => self.call_tool(word("tool"), with, who, notes).await,
+            _ => self.decision_action(action, with, who).await,
+        }
+    }
+
+    /// Applies and records a sign-in or sign-out that this process performed.
+    ///
+    /// A server that waits for it is retried at once; connections that use revoked credentials end. The event is
+    /// recorded even if a reload has removed the server meanwhile.
+    pub(crate) fn handle_sign_in(
+        &self,
+        id: &str,
+        caller: Option<&str>,
+        state: &'static str,
+        who: &Approver,
+    ) {
+        self.apply_sign_in(id, caller, state);
+        self.record_sign_in(id, caller, state, who);
+    }
+
+    /// Applies a sign-in or sign-out; returns whether the server exists.
+    fn apply_sign_in(&self, id: &str, caller: Option<&str>, state: &'static str) -> bool {
+        match state {
+            "signed_out" => self.supervisor.drop_credentials(id, caller),
+            _ => self.supervisor.retry(id, caller),
+        }
+    }
+
+    /// Applies and records a sign-in or sign-out of another process. That process asks the gateways in turn, and
+    /// records the event itself if none of them knows the server.
+    fn handle_remote_sign_in(
+        &self,
+        id: &str,
+        caller: Option<&str>,
+        state: &'static str,
+        who: &Approver,
+    ) -> ActionResult {
+        if !self.apply_sign_in(id, caller, state) {
+            return Err(ActionError::Unknown(format!("there is no server {id:?}")));
+        }
+        self.record_sign_in(id, caller, state, who);
+        Ok(json!({"ok": true}))
+    }
+
+    fn console_link(&self, label: &str) -> ActionResult {
+        let Some(logins) = &self.sessions else {
+            let why = "this gateway has no console: it serves stdio only; use `toolgate inbox`, `approve` and `deny`";
+            return Err(ActionError::Unknown(why.to_owned()));
+        };
+        Ok(json!({"link": logins.create_link(label)?}))
+    }
+
+    /// Revokes all browser sessions of the data directory.
+    async fn revoke_sessions(&self, who: &Approver) -> ActionResult {
+        let Some(logins) = &self.sessions else {
+            return Ok(json!({"revoked": 0}));
+        };
+        let revoked = logins.revoke_sessions().await?;
+        let entry = AuditEntry::new(Happened::from("console.revoked")).with("count", revoked);
+        // The sessions are revoked already. If that cannot be recorded, calls are rejected and the console shows it.
+        let _ = self
+            .journal
+            .enqueue(sanitize_entry(entry.with("by", who.channel.as_str())));
+        Ok(json!({"revoked": revoked}))
+    }
+
+    /// Stops everything that runs for a call. If the call waits for an approval, that is denied.
+    async fn stop_call(&self, id: &str, who: &Approver) -> ActionResult {
+        let stopped = self.feed.canceller.cancel(id);
+        let waits = self
+            .feed
+            .waiting_calls()
+            .into_iter()
+            .find(|(call, _)| **call == *id);
+        if let Some((_, approval)) = waits {
+            let why = Some("the operator stopped this call".to_owned());
+            let denied = decisions::decision_result(
+                self.approvals.deny(&approval, who.clone(), why).await,
+                id,
+            );
+            return if stopped {
+                Ok(json!({"ok": true}))
+            } else {
+                denied
+            };
+        }
+        if stopped {
+            Ok(json!({"ok": true}))
+        } else {
+            Err(ActionError::Unknown(format!(
+                "no call {id} is running; `toolgate calls` lists them"
+            )))
+        }
+    }
+
+    /// Returns the tasks, oldest first: calls that continue after their response.
+    pub(crate) fn tasks(&self) -> Value {
+        let tasks = self.server.tasks().into_iter();
+        tasks
+            .map(|task| {
+                json!({"call": task.call, "caller": task.caller.name(), "tool": self.feed.full_name(&task.tool),
+                    "status": task.status, "message": task.message, "created": task.created,
+                    "ttl": millis_of(task.lifetime)})
+            })
+            .collect()
+    }
+
+    /// Stops a task. If it waits for an approval, that is denied.
+    async fn stop_task(&self, id: &str, who: &Approver) -> ActionResult {
+        if !self.server.cancel_task(id) {
+            return Err(ActionError::Unknown(format!(
+                "no task {id} is running; `toolgate tasks list` shows them"
+            )));
+        }
+        // It fails if the task no longer waits; then there is nothing to deny.
+        let _ = self.stop_call(id, who).await;
+        Ok(json!({"ok": true}))
+    }
+
+    async fn call_tool(
+        &self,
+        tool: &str,
+        with: &Value,
+        who: &Approver,
+        notes: mpsc::Sender<String>,
+    ) -> ActionResult {
+        let name = self.resolve_tool_name(tool).await?;
+        // The control socket sends the exact text; the console sends parsed JSON.
+        let arguments = match with.get("text").and_then(Value::as_str) {
+            Some(text) => Json::read(text.as_bytes().to_vec(), &Default::default())
+                .map_err(|e| format!("the arguments: {e}"))?,
+            None => Json::from_value(with.get("arguments").unwrap_or(&json!({}))),
+        };
+        if arguments.kind() != toolgate_protocol::json::JsonKind::Object {
+            return Err(
+                "the arguments must be a JSON object, for example '{\"name\": \"x\"}'"
+                    .to_owned()
+                    .into(),
+            );
+        }
+        let by = who.channel.as_str();
+        // A session with a label belongs to a person of its own in rules and approvals.
+        let person = who.name.as_deref().filter(|_| !who.is_owner).unwrap_or(by);
+        let caller = Caller::new(format!("operator@{person}"));
+        let reporter = CallReporter::new(Arc::new(ProgressLines(notes)));
+        let output = call_in_process(&self.server, caller, by, &name, arguments, reporter)
+            .await
+            .map_err(|e| e.public_message().to_owned())?;
+        Ok(output_json(&output))
+    }
+
+    /// Resolves `server.tool` or a client's name to the client's name.
+    async fn resolve_tool_name(&self, tool: &str) -> Result<String, ActionError> {
+        let find = |catalog: &Catalog| {
+            let mut items = catalog.items().iter();
+            let found = items.find(|item| item.full_name() == tool || item.def.name() == tool);
+            found.map(|item| item.def.name().to_owned())
+        };
+        if let Some(name) = find(&self.known_items(ItemKind::Tool).await) {
+            return Ok(name);
+        }
+        // A server may just have started, so list all servers again.
+        self.list_servers().await;
+        let catalog = self.known_items(ItemKind::Tool).await;
+        if let Some(name) = find(&catalog) {
+            return Ok(name);
+        }
+        let names = catalog.items().iter().map(|item| item.full_name());
+        Err(ActionError::Unknown(match nearest_name(tool, names) {
+            Some(name) => format!("there is no tool {tool:?}; did you mean {name:?}?"),
+            None => format!("there is no tool {tool:?}; `toolgate tools` lists them"),
+        }))
+    }
+
+    /// Lists all items of all servers. Waits for slow ones.
+    pub(crate) async fn list_servers(&self) {
+        let servers = self.active.snapshot().pinning_servers.clone();
+        let list = |kind| servers.list(ListRequest::all(Caller::new("operator"), kind));
+        join_all(ItemKind::ALL.map(list)).await;
+    }
+
+    /// Returns the known items of one kind, without asking a server.
+    async fn known_items(&self, kind: ItemKind) -> Catalog {
+        let ask = ListRequest::all(Caller::new("operator"), kind);
+        let tools = self.active.snapshot().known_items.clone();
+        let catalog = tools.list(ask).await.unwrap_or_default();
+        self.feed.set_catalog(kind, catalog.clone());
+        catalog
+    }
+
+    /// Returns one of the lists of [`ITEM_LISTS`], with rule decisions.
+    async fn list_items(&self, kinds: &[ItemKind]) -> Value {
+        let mut all = Vec::new();
+        let plan = self.active.snapshot();
+        // The console shows the decisions for callers of the listener.
+        let caller = plan.default_caller(self.endpoint.is_some());
+        for kind in kinds {
+            let catalog = self.known_items(*kind).await;
+            let items = catalog.items().iter();
+            all.extend(
+                items.map(|item| item_view::item_json(item, &plan.policies.access, &caller)),
+            );
+        }
+        Value::Array(all)
+    }
+
+    /// Sends approvals that are new, changed, or settled since `known` to the console.
+    pub(crate) fn send_pending(&self, known: &mut Vec<String>) {
+        let pending = self.pending_approvals();
+        let open: Vec<&Value> = pending
+            .as_array()
+            .map(|all| all.iter().collect())
+            .unwrap_or_default();
+        let ids: Vec<String> = open
+            .iter()
+            .filter_map(|p| p["id"].as_str().map(str::to_owned))
+            .collect();
+        for question in open {
+            self.feed.send("pending", question);
+        }
+        for gone in known.iter().filter(|id| !ids.contains(id)) {
+            let standing = self.approvals.find(gone).map(|view| view.status);
+            let decided = standing.as_ref().map(ApprovalStatus::as_str);
+            self.feed.send(
+                "pending",
+                &json!({"id": gone, "state": "gone", "decided": decided}),
+            );
+        }
+        *known = ids;
+        self.feed.send("grants", &self.grants());
+        self.feed.send("freezes", &self.freezes());
+        self.cancel_settled();
+    }
+
+    /// Marks calls as cancelled if their caller gave up and their approval is settled.
+    fn cancel_settled(&self) {
+        for (call, approval) in self.feed.waiting_calls() {
+            let over = match self.approvals.find(&approval).map(|view| view.status) {
+                Some(ApprovalStatus::Pending | ApprovalStatus::Approved(_)) => false,
+                Some(ApprovalStatus::Spent { call: by, .. }) => by != call,
+                Some(
+                    ApprovalStatus::Denied(..) | ApprovalStatus::Expired | ApprovalStatus::Revoked,
+                )
+                | None => true,
+            };
+            if over {
+                self.feed.mark_cancelled(&call);
+            }
+        }
+    }
+
+    /// Sends all items that the servers offer to the console.
+    pub(crate) async fn send_items(&self) {
+        for (name, kinds) in ITEM_LISTS {
+            let list = self.list_items(kinds).await;
+            self.feed.send(name, &list);
+        }
+        self.collect_notes().await;
+        self.feed.send("servers", &self.server_status());
+        self.send_pins();
+    }
+}
+
+fn millis_of(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Renders a tool result as the protocol writes it, for a terminal or the console.
+fn output_json(output: &ToolResult) -> Value {
+    let nobody = toolgate_protocol::method::initialize::Implementation::default();
+    let mut value = dialect::MODERN
+        .output(&Output::Tool(output.clone()), &nobody)
+        .to_value();
+    if let Some(map) = value.as_object_mut() {
+        map.remove("_meta");
+        map.remove("resultType");
+    }
+    value
+}
+
+/// Reporter that sends progress as lines for a terminal.
+struct ProgressLines(mpsc::Sender<String>);
+
+impl EventSink for ProgressLines {
+    fn report(&self, event: ReporterEvent) {
+        let text = match event {
+            ReporterEvent::Progress(p) => p.message.unwrap_or_else(|| p.progress.to_string()),
+            ReporterEvent::Log(log) => format!("{}: {}", log.level, log.data.as_str()),
+        };
+        let _ = self.0.try_send(text);
+    }
+}

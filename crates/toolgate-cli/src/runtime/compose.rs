@@ -1,0 +1,554 @@
+//! Composition of the service stack from a config: members, aggregate, and policies.
+
+use crate::{
+    config::{
+        Config, ConfigRule, ConfigRuleAction as Verdict, ConfigSource, ConfigValue, GatewayLimits,
+        NameGlob, OutputCheck, RateSetting, ServerSettings, UnknownArguments,
+    },
+    oauth::{SignInInstructions, SignInPages},
+    runtime::snapshot::PolicyBackends,
+    servers::{ServerLease, ServerSpec},
+};
+use std::{path::Path, sync::Arc, time::Duration};
+use toolgate::{
+    BoxFuture, Call, Catalog, ChangeFilter, ChangeStream, ClientCapabilities, Error, Json,
+    ListRequest, Outcome, Pipeline, Service,
+    aggregate::{Aggregate, AggregateMember, LinkLimits},
+    edge::{
+        QueueLimits, ServerLimits, TaskLimits,
+        http::{HttpLimits, ResumeLimits},
+    },
+};
+use toolgate_policy::{
+    self as policy, AccessRule, AccessRules, ApprovalLimits, ArgumentValidation, AuditContents,
+    CallTimeout, CircuitBreaker, ClientApprovals, ConcurrencyLimit, ConcurrencyLimits,
+    ElicitationPolicy, ErrorTextMode, GatewayPolicy, GlobPattern, InputRequestPolicy,
+    OnInvalidOutput, OnOutboundSecret, OnPlaceholder, OnSecret, OutputValidation, PerServer,
+    QuorumRule, QuorumRules, RateQuota, RateRule, RequiredDefaults, RequiredScopes, RuleAction,
+    SamplingPolicy, SanitizeConfig, SchemaBounds, SchemaSanitizer, ScopeRule, SizeLimits,
+    UriSpelling,
+};
+use toolgate_protocol::{
+    json,
+    memory_budget::{BudgetScope, MemoryBudget},
+};
+
+/// Extension MCP Apps: tools with UI resources.
+const MCP_APPS_EXTENSION: &str = "io.modelcontextprotocol/ui";
+/// Time in which a running server has to list its items, beyond its time to start.
+const MAX_LIST_READ_TIME: Duration = Duration::from_secs(10);
+
+/// Builds the specification of each server for the supervisor, with its memory budget and the directory of
+/// credentials.
+pub(crate) fn server_specs(
+    config: &Config,
+    room: &Arc<MemoryBudget>,
+    grants: &Path,
+    (how, pages): (&SignInInstructions, Option<&SignInPages>),
+) -> Vec<ServerSpec> {
+    let limits = &config.limits;
+    let asking = input_request_policy(config);
+    config
+        .servers
+        .iter()
+        .map(|server| ServerSpec {
+            env: environment(server, &config.source),
+            pass_env: server.env_pass.clone(),
+            cwd: server.cwd.clone(),
+            address: server.address.clone(),
+            credentials_dir: server.address.is_some().then(|| grants.to_owned()),
+            sign_in_instructions: how.clone(),
+            sign_in_pages: pages.filter(|_| needs_sign_in_pages(server)).cloned(),
+            trusted: server.trust_annotations,
+            revision: server.revision,
+            start_timeout: seconds(start_seconds(server, limits)),
+            // Waiting for the start never takes longer than the timeout of a call.
+            call_start_wait: seconds(
+                start_seconds(server, limits)
+                    .min(server.call_seconds.unwrap_or(limits.call_seconds)),
+            ),
+            list_start_wait: seconds(limits.list_wait_seconds),
+            max_line_bytes: limits.line_bytes,
+            json_limits: json_limits(limits, limits.line_bytes),
+            budget: BudgetScope::of(room, format!("server {}", server.id).into()),
+            parked: (
+                limits.parked_calls,
+                limits.parked_calls_per_caller,
+                seconds(limits.question_seconds),
+            ),
+            ping_interval: Some(seconds(limits.ping_seconds)).filter(|every| !every.is_zero()),
+            max_instruction_bytes: limits.instructions_bytes,
+            max_tools: limits.tools_per_server,
+            max_list_bytes: limits.list_bytes,
+            list_ttl: seconds(limits.list_seconds),
+            max_callers: limits.callers_per_server,
+            capabilities: ClientCapabilities {
+                extensions: Some(client_extensions()),
+                ..asking.offered_capabilities(&server.id, &ClientCapabilities::ALL)
+            },
+            ..ServerSpec::new(server.id.as_str(), server.command.clone())
+        })
+        .collect()
+}
+
+/// Returns the environment of a server, with the variable for nested gateways.
+fn environment(server: &ServerSettings, source: &ConfigSource) -> Vec<(String, ConfigValue)> {
+    let (name, value) = crate::runtime::nesting::server_variable(source);
+    let set = server.env.iter().cloned();
+    set.chain([(name, ConfigValue::Plaintext(value))]).collect()
+}
+
+/// Returns the longest time in which a server may start and list its items.
+pub(crate) fn longest_start(config: &Config) -> Duration {
+    let starts = config
+        .servers
+        .iter()
+        .map(|s| start_seconds(s, &config.limits));
+    seconds(starts.max().unwrap_or_default()) + MAX_LIST_READ_TIME
+}
+
+fn start_seconds(server: &ServerSettings, limits: &GatewayLimits) -> u64 {
+    server.start_seconds.unwrap_or(limits.start_seconds)
+}
+
+/// Returns the client extensions that servers see. UI resources of tools reach callers unchanged.
+fn client_extensions() -> Json {
+    Json::from_value(
+        &serde_json::json!({MCP_APPS_EXTENSION: {"mimeTypes": ["text/html;profile=mcp-app"]}}),
+    )
+}
+
+/// Returns the server extensions that callers see.
+pub(crate) fn server_extensions() -> Json {
+    Json::from_value(&serde_json::json!({MCP_APPS_EXTENSION: {}}))
+}
+
+/// Aggregates all servers.
+///
+/// # Errors
+/// A prefix is not valid in a name, or an environment variable is not set.
+pub(crate) fn aggregate(config: &Config, leases: &[Arc<ServerLease>]) -> Result<Aggregate, String> {
+    let services = leases.iter().map(|lease| lease.clone() as Arc<dyn Service>);
+    aggregate_services(config, services.collect())
+}
+
+/// Returns whether each caller signs in to the server. Other servers need no sign-in pages.
+fn needs_sign_in_pages(server: &ServerSettings) -> bool {
+    let address = server.address.as_ref();
+    address.is_some_and(|address| address.has_caller_credentials())
+}
+
+/// Aggregates other services, one for each server.
+pub(crate) fn aggregate_services(
+    config: &Config,
+    services: Vec<Arc<dyn Service>>,
+) -> Result<Aggregate, String> {
+    let members = config
+        .servers
+        .iter()
+        .zip(services)
+        .map(|(server, service)| AggregateMember {
+            id: server.id.as_str().into(),
+            prefix: server.prefix.clone(),
+            service,
+        });
+    let links = LinkLimits {
+        per_caller: config.limits.links_per_caller,
+        callers: config.limits.link_callers,
+        ..LinkLimits::default()
+    };
+    let joined = Aggregate::new(members.collect()).map_err(|bad| bad.to_string())?;
+    // Each server has its own timeouts; these are a backstop.
+    let joined = joined
+        .list_timeout(seconds(config.limits.list_wait_seconds) + MAX_LIST_READ_TIME)
+        .call_timeout(longest_start(config));
+    let overrides = config.overrides().map_err(|bad| bad.to_string())?;
+    let each = config.servers.iter().zip(overrides);
+    let joined = each.fold(joined, |joined, (server, overrides)| {
+        joined.override_tools(&server.id, overrides)
+    });
+    Ok(joined.links(links).names(config.tool_names))
+}
+
+/// Service that lists the known items without asking a server, so that the operator's view never waits.
+pub(crate) struct KnownItems(pub(crate) Arc<Aggregate>);
+
+impl Service for KnownItems {
+    fn list(&self, ask: ListRequest) -> BoxFuture<'_, Result<Catalog, Error>> {
+        Box::pin(async move { Ok(self.0.cached(ask.kind)) })
+    }
+
+    fn call(&self, call: Call) -> BoxFuture<'_, Result<Outcome, Error>> {
+        self.0.call(call)
+    }
+
+    fn changes(&self, want: ChangeFilter) -> BoxFuture<'_, Result<ChangeStream, Error>> {
+        self.0.changes(want)
+    }
+}
+
+/// Builds the policies of a config over the shared backends. Counters of the previous policies carry over.
+pub(crate) fn gateway_policy(
+    config: &Config,
+    kept: &PolicyBackends,
+    before: Option<&GatewayPolicy>,
+) -> GatewayPolicy {
+    let limits = &config.limits;
+    let silence = per_server(config, seconds(limits.call_seconds), |server| {
+        seconds(server.call_seconds.unwrap_or(limits.call_seconds))
+    });
+    let rate = rate_limiter(config, before);
+    let mut asking = input_request_policy(config);
+    asking.rate = rate.clone();
+    GatewayPolicy {
+        recorder: kept.recorder.clone(),
+        canceller: kept.feed.canceller.clone(),
+        observer: kept.feed.clone(),
+        approvals: kept.approvals.clone(),
+        store: kept.store.clone(),
+        policy_id: config.hash.as_deref().unwrap_or("built-in").into(),
+        pins: crate::runtime::pins::with_settings(config, kept.pins.clone()),
+        scopes: required_scopes(config),
+        access: access_policy(config),
+        concurrency: match before {
+            Some(before) => before.concurrency.with_limits(concurrency_limits(config)),
+            None => ConcurrencyLimit::with_queue(concurrency_limits(config)),
+        },
+        input_requests: asking,
+        rate,
+        arguments: ArgumentValidation {
+            allow_unknown: per_server(config, false, |s| {
+                s.unknown_arguments == UnknownArguments::Allow
+            }),
+            uri_spelling: per_server(config, UriSpelling::Canonical, |s| s.uri_spelling),
+            required_defaults: per_server(config, RequiredDefaults::Optional, |s| {
+                s.required_defaults
+            }),
+        },
+        via_client: ClientApprovals::default(),
+        quorum: quorum_rules(config),
+        circuit_breaker: circuit_breaker(config, before),
+        deadline: CallTimeout {
+            idle: silence,
+            tool_idle: config.servers.iter().flat_map(tool_timeouts).collect(),
+            max: seconds(limits.call_max_seconds),
+            ..CallTimeout::default()
+        },
+        output_schema: OutputValidation {
+            on_invalid: per_server(config, OnInvalidOutput::Block, on_invalid_output),
+        },
+        schemas: schema_sanitizer(config),
+        sanitizers: sanitize_config(config),
+        size: size_limits(config),
+        audit_durability: per_server(config, config.audit.content.durability, |server| {
+            server
+                .audit_content
+                .durability
+                .unwrap_or(config.audit.content.durability)
+        }),
+        audit_contents: audit_contents(config),
+    }
+}
+
+/// Builds the pipeline that only checks definitions, for a list of withheld items with reasons.
+pub(crate) fn definition_pipeline(config: &Config, servers: Arc<dyn Service>) -> Pipeline {
+    let size = size_limits(config);
+    Pipeline::new()
+        .resolve()
+        .sanitizer(schema_sanitizer(config))
+        .sanitizer(size.truncation())
+        .sanitizer(policy::TextSanitizer)
+        .sanitizer(size)
+        .sanitizer(policy::SkillIntegrity)
+        .service(servers)
+}
+
+fn schema_sanitizer(config: &Config) -> SchemaSanitizer {
+    let limits = &config.limits;
+    SchemaSanitizer(SchemaBounds {
+        bytes: limits.definition_bytes,
+        depth: limits.schema_depth,
+        subschemas: limits.subschemas,
+        patterns: limits.patterns,
+        time: Duration::from_millis(limits.schema_milliseconds),
+    })
+}
+
+fn size_limits(config: &Config) -> SizeLimits {
+    let limits = &config.limits;
+    SizeLimits {
+        result: limits.result_bytes,
+        definition: limits.definition_bytes,
+        description: limits.description_bytes,
+        ..SizeLimits::default()
+    }
+}
+
+/// Returns the scopes that tokens need.
+pub(crate) fn required_scopes(config: &Config) -> RequiredScopes {
+    let patterns =
+        |globs: &[NameGlob]| globs.iter().map(|g| GlobPattern::new(g.as_str())).collect();
+    let rules = config.auth.scopes.iter().map(|scope| ScopeRule {
+        tools: patterns(&scope.tools),
+        except: patterns(&scope.except),
+        scopes: scope.scopes.clone(),
+    });
+    RequiredScopes::new(rules.collect()).implying(config.auth.implies.clone())
+}
+
+/// Returns the contents of calls that are audited.
+fn audit_contents(config: &Config) -> AuditContents {
+    let held = &config.audit.content;
+    AuditContents {
+        arguments: per_server(config, held.arguments, |s| {
+            s.audit_content.arguments.unwrap_or(held.arguments)
+        }),
+        results: per_server(config, held.results, |s| {
+            s.audit_content.results.unwrap_or(held.results)
+        }),
+        max_bytes: held.max_content_bytes,
+        argument_reads: access_policy(config).argument_reads(),
+    }
+}
+
+/// Returns the settings of the sanitizers.
+fn sanitize_config(config: &Config) -> SanitizeConfig {
+    let mut cleaning = SanitizeConfig::default();
+    cleaning.secrets.on_secret = per_server(config, OnSecret::Redact, |s| s.sanitizer.secrets);
+    cleaning.outbound_secrets.found = per_server(config, OnOutboundSecret::Ask, |s| {
+        s.sanitizer.outbound_secrets
+    });
+    cleaning.placeholders.found =
+        per_server(config, OnPlaceholder::Ask, |s| s.sanitizer.placeholders);
+    cleaning.media.check = per_server(config, true, |s| s.sanitizer.media);
+    cleaning.media.max_base64_bytes = config.limits.media_bytes;
+    cleaning.links.check = per_server(config, true, |s| s.sanitizer.links);
+    let only = |s: &ServerSettings| Some((s.id.clone(), s.sanitizer.schemes.clone()?));
+    cleaning.links.allowed_schemes = config.servers.iter().filter_map(only).collect();
+    cleaning.errors.text = per_server(config, ErrorTextMode::Message, |s| s.sanitizer.error_text);
+    cleaning.untrusted_marker.mark = per_server(config, false, |s| s.sanitizer.mark_untrusted);
+    cleaning
+}
+
+/// Returns the policy for requests that servers make during a call.
+fn input_request_policy(config: &Config) -> InputRequestPolicy {
+    let mut asking = InputRequestPolicy::default();
+    asking.elicitation_forms = per_server(config, ElicitationPolicy::Check, |s| {
+        s.input_requests.elicitation_forms
+    });
+    asking.elicitation_urls = per_server(config, true, |s| s.input_requests.elicitation_urls);
+    asking.sampling = per_server(config, SamplingPolicy::Off, |s| s.input_requests.sampling);
+    asking.max_tokens = per_server(config, 0, |s| s.input_requests.sampling_tokens);
+    asking.roots = per_server(config, true, |s| s.input_requests.roots);
+    asking.allow_loopback_urls = false;
+    asking.show_server = true;
+    asking
+}
+
+pub(crate) fn per_server<T: Copy>(
+    config: &Config,
+    default: T,
+    of: impl Fn(&ServerSettings) -> T,
+) -> PerServer<T> {
+    config
+        .servers
+        .iter()
+        .fold(PerServer::all(default), |all, server| {
+            all.with(server.id.as_str(), of(server))
+        })
+}
+
+fn on_invalid_output(server: &ServerSettings) -> OnInvalidOutput {
+    match server.output_check {
+        OutputCheck::Block => OnInvalidOutput::Block,
+        OutputCheck::Warn => OnInvalidOutput::Warn,
+        OutputCheck::Off => OnInvalidOutput::Pass,
+    }
+}
+
+/// Returns the access rules.
+pub(crate) fn access_policy(config: &Config) -> AccessRules {
+    AccessRules::new(access_rules(config))
+}
+
+/// Returns the access rules one by one.
+pub(crate) fn access_rules(config: &Config) -> Vec<AccessRule> {
+    let rules = config.rules.iter().enumerate().map(|(n, rule)| AccessRule {
+        tools: patterns(&rule.tools),
+        callers: patterns(&rule.callers),
+        except: patterns(&rule.except),
+        when: rule.condition.clone(),
+        action: match rule.action {
+            Verdict::Allow => RuleAction::Allow,
+            Verdict::Ask => RuleAction::Ask,
+            Verdict::Deny => RuleAction::Deny,
+        },
+        label: format!("rule {} (line {})", n + 1, rule.line),
+    });
+    rules.collect()
+}
+
+/// Returns the concurrency limits: running and queued calls.
+fn concurrency_limits(config: &Config) -> ConcurrencyLimits {
+    let limits = &config.limits;
+    ConcurrencyLimits {
+        per_caller: limits.calls_per_caller,
+        per_tool: limits.calls_per_tool,
+        per_server: per_server(config, limits.calls_per_server, |server| {
+            server.max_calls.unwrap_or(limits.calls_per_server)
+        }),
+        total: limits.calls,
+        max_queued_per_caller: limits.waiting_per_caller,
+        max_queued: limits.waiting,
+        queue_timeout: seconds(limits.waiting_seconds),
+    }
+}
+
+/// Returns the timeouts of single tools, by full name.
+fn tool_timeouts(server: &ServerSettings) -> impl Iterator<Item = (String, Duration)> {
+    server.tool_overrides.iter().filter_map(|tool| {
+        let name = format!("{}.{}", server.id, tool.rule_name());
+        Some((name, seconds(tool.call_seconds?)))
+    })
+}
+
+/// Returns the circuit breaker of each server. The state of the previous ones carries over.
+fn circuit_breaker(config: &Config, before: Option<&GatewayPolicy>) -> CircuitBreaker {
+    let limits = &config.limits;
+    let before = before.map_or_else(CircuitBreaker::default, |route| {
+        route.circuit_breaker.clone()
+    });
+    before.with_settings(limits.breaker_failures, seconds(limits.breaker_seconds))
+}
+
+/// Returns the rate limiter. The token buckets of the previous one carry over.
+fn rate_limiter(config: &Config, before: Option<&GatewayPolicy>) -> policy::RateLimiter {
+    let (rules, all) = (rate_rules(config), quota(&config.limits.rate));
+    let rate = match before {
+        Some(before) => before.rate.reloaded(rules, all),
+        None => policy::RateLimiter::new(rules, all),
+    };
+    let own = |server: &ServerSettings| Some((server.id.clone(), quota(server.rate.as_ref()?)));
+    rate.per_server(config.servers.iter().filter_map(own))
+}
+
+fn rate_rules(config: &Config) -> Vec<RateRule> {
+    let rate = |rule: &ConfigRule| {
+        Some(RateRule {
+            tools: patterns(&rule.tools),
+            callers: patterns(&rule.callers),
+            except: patterns(&rule.except),
+            quota: quota(rule.rate.as_ref()?),
+        })
+    };
+    config.rules.iter().filter_map(rate).collect()
+}
+
+fn quorum_rules(config: &Config) -> QuorumRules {
+    let persons = |rule: &ConfigRule| {
+        Some(QuorumRule {
+            tools: patterns(&rule.tools),
+            callers: patterns(&rule.callers),
+            except: patterns(&rule.except),
+            required_approvers: rule.approvals?,
+        })
+    };
+    QuorumRules::new(config.rules.iter().filter_map(persons).collect())
+}
+
+fn patterns(globs: &[NameGlob]) -> Vec<GlobPattern> {
+    globs
+        .iter()
+        .map(|glob| GlobPattern::new(glob.as_str()))
+        .collect()
+}
+
+fn quota(rate: &RateSetting) -> RateQuota {
+    RateQuota {
+        count: rate.count,
+        per: rate.period,
+    }
+}
+
+/// Returns the limits of pending and remembered approvals.
+pub(crate) fn approval_limits(config: &Config) -> ApprovalLimits {
+    let limits = &config.limits;
+    ApprovalLimits {
+        approval_lifetime: seconds(limits.approval_seconds),
+        max_pending_per_caller: limits.approvals_per_caller,
+        max_pending: limits.approvals,
+        max_grants: limits.grants,
+        default_grant_lifetime: seconds(limits.grant_seconds),
+        max_grant_lifetime: seconds(limits.grant_max_seconds),
+    }
+}
+
+/// Returns the limits of the protocol server.
+pub(crate) fn server_limits(config: &Config) -> ServerLimits {
+    let limits = &config.limits;
+    let json = json_limits(limits, limits.body_bytes);
+    ServerLimits {
+        json,
+        // Requests of one peer: the running and the queued ones.
+        max_in_flight: limits.calls_per_caller + limits.waiting_per_caller,
+        max_name_bytes: limits.name_bytes,
+        page_items: limits.page_items,
+        seal_lifetime: seconds(limits.seal_seconds),
+        input_timeout: seconds(limits.question_seconds),
+        ping_interval: Some(seconds(limits.client_ping_seconds)).filter(|every| !every.is_zero()),
+        max_rounds: limits.rounds,
+        queue: QueueLimits {
+            messages: limits.stream_messages,
+            bytes: limits.stream_bytes,
+        },
+        max_subscriptions: limits.stream_resources,
+        tasks: TaskLimits {
+            per_caller: limits.tasks_per_caller,
+            total: limits.tasks,
+            max_result_bytes: limits.task_bytes,
+            lifetime: seconds(limits.task_seconds),
+            polls_per_minute: limits.task_looks,
+            ..TaskLimits::default()
+        },
+    }
+}
+
+/// Returns the limits of the HTTP endpoint.
+pub(crate) fn http_limits(config: &Config) -> HttpLimits {
+    let limits = &config.limits;
+    HttpLimits {
+        body_timeout: seconds(limits.body_seconds),
+        body_idle_timeout: seconds(limits.body_idle_seconds),
+        max_header_bytes: limits.mcp_header_bytes,
+        max_sessions: limits.sessions,
+        session_idle_timeout: seconds(limits.session_idle_seconds),
+        max_session_age: seconds(limits.session_max_seconds),
+        max_listen_streams: limits.listen_streams,
+        max_listen_streams_per_caller: limits.listen_streams_per_caller,
+        resume: ResumeLimits {
+            keep_for: seconds(limits.resume_seconds),
+            session_bytes: limits.resume_bytes_per_session,
+            total_bytes: limits.resume_bytes,
+        },
+        reconnect_after: Some(seconds(limits.stream_seconds)).filter(|lasts| !lasts.is_zero()),
+        ..HttpLimits::default()
+    }
+}
+
+fn seconds(n: u64) -> Duration {
+    Duration::from_secs(n)
+}
+
+/// Returns the limits of JSON messages with that maximum size.
+fn json_limits(limits: &GatewayLimits, bytes: usize) -> json::JsonLimits {
+    json::JsonLimits {
+        bytes,
+        depth: limits.depth,
+        keys: limits.keys,
+        elements: limits.elements,
+    }
+}
+
+#[cfg(test)]
+#[path = "compose/rules_page.rs"]
+mod rules_page;

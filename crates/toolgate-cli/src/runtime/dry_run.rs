@@ -1,0 +1,213 @@
+//! Dry runs of calls: the request, and the rendered result.
+
+use crate::{
+    authentication::http_caller_name,
+    config::{Config, IssuerSettings},
+    runtime::compose,
+};
+use serde_json::{Value, json};
+use std::sync::Arc;
+use toolgate::{
+    Call, Caller, Catalog, DecisionStep, DryRun, Item, ItemKind, Json, Op, PredictedOutcome,
+    visible, visible_line,
+};
+use toolgate_protocol::json::JsonKind;
+
+/// Request to explain a call.
+pub(crate) struct ExplainRequest {
+    /// Full name (`server.tool`, `server.resource:URI`, `server.prompt:NAME`), or the name that clients use.
+    pub(crate) name: String,
+    /// Caller of the dry run.
+    pub(crate) caller: Caller,
+    /// Arguments of the call; a JSON object.
+    pub(crate) arguments: Json,
+}
+
+impl ExplainRequest {
+    /// Parses the arguments; without text they are empty.
+    ///
+    /// # Errors
+    /// The arguments are not a JSON object.
+    pub(crate) fn parse(
+        name: &str,
+        caller: Caller,
+        text: Option<&str>,
+    ) -> Result<ExplainRequest, String> {
+        let text = text.unwrap_or("{}").to_owned();
+        let arguments = Json::read(text.into_bytes(), &Default::default())
+            .map_err(|e| format!("the arguments: {e}"))?;
+        if arguments.kind() != JsonKind::Object {
+            return Err("the arguments must be a JSON object".to_owned());
+        }
+        let name = name.to_owned();
+        Ok(ExplainRequest {
+            name,
+            caller,
+            arguments,
+        })
+    }
+
+    /// Builds the call of a resolved item.
+    pub(crate) fn into_call(self, found: &ResolvedItem) -> Call {
+        let at = found.target.clone();
+        let arguments = match found.op {
+            Op::Resource => Json::from_value(&json!({ "uri": at })),
+            _ => self.arguments,
+        };
+        Call::new("explain", self.caller, found.op, at, arguments)
+    }
+}
+
+/// Item that a name resolves to.
+pub(crate) struct ResolvedItem {
+    /// Definition of the item, with its origin and notes.
+    pub(crate) item: Arc<Item>,
+    pub(crate) op: Op,
+    /// Name that clients use, or the URI.
+    target: String,
+}
+
+/// Resolves a full name or a client's name to an item, whether or not a caller may see it.
+///
+/// A file of a skill resolves to the skill, even if it is listed as a resource too. Reads do the same.
+pub(crate) fn resolve_name(catalogs: &[(ItemKind, Catalog)], name: &str) -> Option<ResolvedItem> {
+    let (item, op) = find_item(catalogs, name)?;
+    let uri = name.split_once(Item::RESOURCE_PREFIX).map(|(_, uri)| uri);
+    let uri = uri.filter(|uri| op == Op::Resource && item.matches_uri(uri));
+    let at = uri.unwrap_or(item.def.name()).to_owned();
+    let skills = catalogs.iter().filter(|(kind, _)| *kind == ItemKind::Skill);
+    let mut skills = skills.flat_map(|(_, skills)| skills.items());
+    let skill = skills.find(|skill| op == Op::Resource && skill.matches_uri(&at));
+    let item = skill.cloned().unwrap_or(item);
+    Some(ResolvedItem {
+        item,
+        op,
+        target: at,
+    })
+}
+
+/// Finds the item of that name.
+fn find_item(catalogs: &[(ItemKind, Catalog)], name: &str) -> Option<(Arc<Item>, Op)> {
+    catalogs.iter().find_map(|(kind, catalog)| {
+        let is = |item: &&Arc<Item>| {
+            item.full_name() == name || item.def.name() == name || matches_template(item, name)
+        };
+        Some((catalog.items().iter().find(is)?.clone(), op(*kind)))
+    })
+}
+
+/// Returns whether a name is that of a resource that the item's template matches.
+fn matches_template(item: &Item, name: &str) -> bool {
+    let uri = name.strip_prefix(&format!("{}.{}", item.origin.server, Item::RESOURCE_PREFIX));
+    uri.is_some_and(|uri| item.matches_uri(uri))
+}
+
+fn op(kind: ItemKind) -> Op {
+    match kind {
+        ItemKind::Tool => Op::Tool,
+        ItemKind::Prompt => Op::Prompt,
+        ItemKind::Resource | ItemKind::Template | ItemKind::Skill => Op::Resource,
+    }
+}
+
+/// Adds the steps of authentication to a dry run, and returns the scopes that the caller's token needs.
+///
+/// An anonymous caller is rejected where credentials are required. Only the token of an issuer's caller says which
+/// scopes it has.
+pub(crate) fn add_authentication(
+    way: &mut DryRun,
+    config: &Config,
+    call: &Call,
+    item: &Item,
+) -> Vec<String> {
+    let nobody = config.requires_authentication() && call.caller.name() == http_caller_name(false);
+    if nobody {
+        way.outcome = PredictedOutcome::Deny;
+        let needs = match config.auth.issuers.is_empty() {
+            true => Vec::new(),
+            false => compose::required_scopes(config).required(item, Some(call.name())),
+        };
+        let mut why = "anonymous access is denied; a key or a token is required".to_owned();
+        if !needs.is_empty() {
+            why.push_str(&format!("; a token needs the scopes {}", needs.join(" ")));
+        }
+        let told = DecisionStep {
+            policy: "door",
+            decision: "refuse",
+            reason: why,
+        };
+        way.steps.insert(0, told);
+        return Vec::new();
+    }
+    let of = |issuer: &IssuerSettings| {
+        let name = call.caller.name().strip_prefix(issuer.id.as_str());
+        name.is_some_and(|rest| rest.starts_with(':'))
+    };
+    if way.outcome == PredictedOutcome::Hide || !config.auth.issuers.iter().any(of) {
+        return Vec::new();
+    }
+    let needs = compose::required_scopes(config).required(item, Some(call.name()));
+    let why = match needs.is_empty() {
+        true => "its token needs no scope for this".to_owned(),
+        false => format!(
+            "its token needs the scopes {}; otherwise the call is refused, and the tool is not listed",
+            needs.join(" ")
+        ),
+    };
+    let after = way.steps.iter().position(|step| step.policy == "resolve");
+    let told = DecisionStep {
+        policy: "scopes",
+        decision: "told",
+        reason: why,
+    };
+    way.steps.insert(after.map_or(0, |at| at + 1), told);
+    match way.outcome {
+        PredictedOutcome::Allow | PredictedOutcome::Ask => needs,
+        PredictedOutcome::Deny | PredictedOutcome::Hide => Vec::new(),
+    }
+}
+
+/// Renders a dry run and its required scopes as JSON for the control socket.
+pub(crate) fn to_json(way: &DryRun, needs: &[String]) -> Value {
+    let steps = way.steps.iter();
+    let steps =
+        steps.map(|step| json!({"by": step.policy, "verdict": step.decision, "why": step.reason}));
+    json!({"steps": steps.collect::<Value>(), "verdict": way.outcome.as_str(), "scopes": needs})
+}
+
+/// Renders a dry run for the terminal, one line per step. The last line names the source of the definitions (`from`).
+pub(crate) fn render(way: &Value, from: &str) -> String {
+    let mut text = String::new();
+    for step in way["steps"].as_array().into_iter().flatten() {
+        let word = |key: &str| visible_line(step[key].as_str().unwrap_or_default());
+        let line = format!("{:<10} {:<8} {}", word("by"), word("verdict"), word("why"));
+        text.push_str(&format!("{}\n", line.trim_end()));
+    }
+    let verdict = way["verdict"].as_str().map(visible).unwrap_or_default();
+    let needs = way["scopes"].as_array().into_iter().flatten();
+    let needs: Vec<&str> = needs.filter_map(Value::as_str).collect();
+    let needs = match needs.is_empty() {
+        true => String::new(),
+        false => format!(", if the token has: {}", visible_line(&needs.join(" "))),
+    };
+    text.push_str(&format!(
+        "so: {verdict}{needs} ({from}; nothing was called)\n"
+    ));
+    text
+}
+
+/// Returns the most similar name for a "did you mean" hint, if it is similar enough. If the name has the right server
+/// ID, only the names of that server are compared.
+pub(crate) fn nearest_name(name: &str, names: impl IntoIterator<Item = String>) -> Option<String> {
+    let server = name.split_inclusive('.').next().unwrap_or_default();
+    let (of, others): (Vec<String>, Vec<String>) = names
+        .into_iter()
+        .partition(|other| server.ends_with('.') && other.starts_with(server));
+    let (names, from) = match of.is_empty() {
+        true => (others, 0),
+        false => (of, server.len()),
+    };
+    let near = |other: &String| strsim::jaro_winkler(&other[from..], &name[from..]);
+    let names = names.into_iter().filter(|other| near(other) > 0.8);
+    names.max_by(|a, b| near(a).total_cmp(&near(b)))
+}

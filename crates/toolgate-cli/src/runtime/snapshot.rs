@@ -1,0 +1,262 @@
+//! Snapshot of one config: the policies, and everything that a reload swaps with them, as one value.
+
+use crate::{
+    authentication::{Authenticator, CallerTokens, TokenVerifier, http_caller_name},
+    config::{Config, TokenSource},
+    oauth::{IdentityIssuers, SIGN_IN_PATH, SignInInstructions, SignInLinks, SignInPages},
+    runtime::call_feed::CallFeed,
+    runtime::compose,
+    runtime::instructions::VisibleInstructions,
+    runtime::search::ToolSearch,
+    servers::{ServerLease, ServerSupervisor},
+};
+use std::{
+    net::{Ipv4Addr, Ipv6Addr, SocketAddr},
+    path::PathBuf,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+use toolgate::{
+    Caller, ChangeFilter, ChangeStream, ItemKind, Service, aggregate::Aggregate,
+    edge::http::HostGuard,
+};
+use toolgate_auth::Secret;
+use toolgate_policy::{
+    self as policy, ApprovalService, AuditRecorder, GatewayPolicy, Pins, StateStore,
+};
+use toolgate_protocol::memory_budget::MemoryBudget;
+
+/// Backends that the policies of all snapshots share: audit log, call feed, approvals, store and pins.
+pub(crate) struct PolicyBackends {
+    pub(crate) recorder: Arc<AuditRecorder>,
+    pub(crate) feed: Arc<CallFeed>,
+    pub(crate) approvals: Arc<ApprovalService>,
+    pub(crate) store: Arc<dyn StateStore>,
+    /// Pinned definitions, without the settings of a config.
+    pub(crate) pins: Pins,
+}
+
+/// State that outlives every config: the backends of the policies, and the running servers.
+pub(crate) struct GatewayResources {
+    pub(crate) backends: PolicyBackends,
+    pub(crate) supervisor: Arc<ServerSupervisor>,
+    /// Memory budget of all messages in flight.
+    pub(crate) budget: Arc<MemoryBudget>,
+    /// Address of the listener, if there is one.
+    pub(crate) address: Option<SocketAddr>,
+    /// Directory of the stored credentials for servers.
+    pub(crate) credentials_dir: PathBuf,
+    /// Instructions for signing in to a server.
+    pub(crate) instructions: SignInInstructions,
+    /// Sign-in links for the users behind callers.
+    pub(crate) sign_in_links: Arc<SignInLinks>,
+    /// Tokens of callers, for servers that exchange them.
+    pub(crate) caller_tokens: Arc<CallerTokens>,
+}
+
+/// Snapshot of one config. A call keeps the snapshot with which it began. A server that no snapshot uses any more
+/// ends.
+pub(crate) struct ConfigSnapshot {
+    pub(crate) config: Config,
+    /// The policies and their settings.
+    pub(crate) policies: GatewayPolicy,
+    /// Aggregate of the servers, without the policies.
+    pub(crate) servers: Arc<Aggregate>,
+    /// The aggregate with pinning: items are pinned as soon as they are listed.
+    pub(crate) pinning_servers: Arc<dyn Service>,
+    /// All known items, sanitized but not hidden, so that the operator sees why an item is withheld.
+    pub(crate) known_items: Arc<dyn Service>,
+    /// The servers behind the policies: the service for callers.
+    pub(crate) service: Arc<dyn Service>,
+    pub(crate) authenticator: Arc<Authenticator>,
+    token_verifier: TokenVerifier,
+    /// Sign-in pages for the users behind callers, if they are reachable.
+    pub(crate) sign_in_pages: Option<SignInPages>,
+    /// Issuers at which those users can prove their identity.
+    pub(crate) identity_issuers: IdentityIssuers,
+    pub(crate) instructions: VisibleInstructions,
+    leases: Vec<Arc<ServerLease>>,
+    changes: Mutex<Option<ChangeStream>>,
+}
+
+impl GatewayResources {
+    /// Builds the snapshot of a config as the successor of the active one. Unchanged servers keep running; new ones
+    /// start.
+    ///
+    /// # Errors
+    /// The config is invalid; the message says why. Nothing has changed in that case.
+    pub(crate) async fn build_snapshot(
+        &self,
+        config: Config,
+        before: Option<&ConfigSnapshot>,
+    ) -> Result<ConfigSnapshot, String> {
+        let token = match &config.token {
+            Some(source) => Some(self.read_secret(&config, source).await?),
+            None => None,
+        };
+        let tokens = before.map(|before| (&before.config, &before.token_verifier));
+        let tokens = TokenVerifier::build(&config, self, tokens).await?;
+        let door = Arc::new(Authenticator {
+            resource: tokens.resource_server.clone(),
+            guard: self.host_guard(&config),
+            requires_credentials: config.requires_authentication(),
+            max_rejections: config.limits.auth_failures,
+            caller_tokens: config
+                .uses_token_exchange()
+                .then(|| (self.caller_tokens.clone(), config.limits.callers_per_server)),
+            token,
+        });
+        let users = IdentityIssuers::build(&config, self).await?;
+        let pages = self.sign_in_pages(&config, &users);
+        let leases = self.supervisor.lease(compose::server_specs(
+            &config,
+            &self.budget,
+            &self.credentials_dir,
+            (&self.instructions, pages.as_ref()),
+        ));
+        let servers = compose::aggregate(&config, &leases)?;
+        let servers = Arc::new(match before {
+            Some(before) => servers.inherit_lists(&before.servers),
+            None => servers,
+        });
+        for (server, lease) in config.servers.iter().zip(&leases) {
+            for kind in ItemKind::ALL {
+                if let Some(listed) = lease.last_known(kind) {
+                    servers.seed(&server.id, kind, listed);
+                }
+            }
+        }
+        let route = compose::gateway_policy(
+            &config,
+            &self.backends,
+            before.map(|before| &before.policies),
+        );
+        let known: Arc<dyn Service> = Arc::new(compose::KnownItems(servers.clone()));
+        let tools: Arc<dyn Service> = Arc::new(policy::inspection_pipeline(&route, known));
+        let pinning: Arc<dyn Service> = Arc::new(policy::pinning_pipeline(&route, servers.clone()));
+        // This waits for the subscription only, not for a server.
+        let heard = pinning.changes(ChangeFilter::all_lists(Caller::new("toolgate")));
+        let service: Arc<dyn Service> = Arc::new(policy::gateway_pipeline(&route, servers.clone()));
+        let service = match &config.search {
+            Some(settings) => Arc::new(ToolSearch::new(settings, &route, service)),
+            None => service,
+        };
+        Ok(ConfigSnapshot {
+            changes: Mutex::new(heard.await.ok()),
+            service,
+            instructions: VisibleInstructions {
+                known: tools.clone(),
+                access: route.access.clone(),
+                max_bytes: config.limits.instructions_bytes,
+            },
+            config,
+            policies: route,
+            servers,
+            pinning_servers: pinning,
+            known_items: tools,
+            authenticator: door,
+            token_verifier: tokens,
+            sign_in_pages: pages,
+            identity_issuers: users,
+            leases,
+        })
+    }
+
+    /// Reads a secret of the config from its source.
+    ///
+    /// # Errors
+    /// The secret cannot be read; the message says why.
+    pub(crate) async fn read_secret(
+        &self,
+        config: &Config,
+        source: &TokenSource,
+    ) -> Result<Secret, String> {
+        let within = Duration::from_secs(config.limits.start_seconds);
+        let read = self.supervisor.read_secret(&source.value, within).await;
+        source.check_value(read).map_err(|error| error.to_string())
+    }
+
+    /// Returns the sign-in pages with the base URL that browsers use.
+    ///
+    /// This is the public URL of the resource. Without one, it is the listener, if only this machine can reach that.
+    fn sign_in_pages(&self, config: &Config, users: &IdentityIssuers) -> Option<SignInPages> {
+        let address = self.address?;
+        let base = match &config.auth.resource {
+            Some(resource) => {
+                let (folder, _) = resource.path().rsplit_once('/')?;
+                let base = resource
+                    .with_path(&format!("{folder}{SIGN_IN_PATH}"))
+                    .ok()?;
+                base.as_str().to_owned()
+            }
+            None if address.ip().is_loopback() && config.allowed_hosts.is_empty() => {
+                format!("http://{address}{SIGN_IN_PATH}")
+            }
+            None => return None,
+        };
+        Some(SignInPages::new(
+            base,
+            self.sign_in_links.clone(),
+            users.issuers(),
+        ))
+    }
+
+    fn host_guard(&self, config: &Config) -> HostGuard {
+        let Some(address) = self.address else {
+            return HostGuard::loopback(config.listen.port());
+        };
+        HostGuard::loopback(address.port())
+            .allow_hosts(own_host(address).as_deref())
+            .allow_hosts(config.allowed_hosts.iter().map(String::as_str))
+            .allow_origins(config.allowed_origins.iter().map(String::as_str))
+    }
+}
+
+impl ConfigSnapshot {
+    /// Returns a lease on each of its servers, in the order of the config.
+    pub(crate) fn leases(&self) -> Vec<Arc<ServerLease>> {
+        self.leases.clone()
+    }
+
+    /// Takes the stream of changes since the snapshot was made; `None` after the first call.
+    pub(crate) fn take_changes(&self) -> Option<ChangeStream> {
+        let mut heard = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
+        heard.take()
+    }
+
+    /// Returns the digest of the config, which identifies the policy in audit records.
+    pub(crate) fn config_hash(&self) -> &str {
+        &self.policies.policy_id
+    }
+
+    /// Returns the default caller of a transport, as rules and audit records name it.
+    pub(crate) fn default_caller(&self, http: bool) -> Caller {
+        Caller::new(match (http, &self.authenticator.token) {
+            (false, _) => "local@stdio",
+            (true, token) => http_caller_name(token.is_some()),
+        })
+    }
+}
+
+/// Returns the URL of the console.
+pub(crate) fn console_url(address: SocketAddr) -> String {
+    format!("http://{}/", connectable(address))
+}
+
+/// Returns an address to which a program on this machine can connect.
+pub(crate) fn connectable(address: SocketAddr) -> SocketAddr {
+    match address {
+        SocketAddr::V4(a) if a.ip().is_unspecified() => (Ipv4Addr::LOCALHOST, a.port()).into(),
+        SocketAddr::V6(a) if a.ip().is_unspecified() => (Ipv6Addr::LOCALHOST, a.port()).into(),
+        address => address,
+    }
+}
+
+/// Returns the host of an address, unless the address is unspecified.
+fn own_host(address: SocketAddr) -> Option<String> {
+    let host = match address {
+        SocketAddr::V4(a) => a.ip().to_string(),
+        SocketAddr::V6(a) => format!("[{}]", a.ip()),
+    };
+    (!address.ip().is_unspecified()).then_some(host)
+}
