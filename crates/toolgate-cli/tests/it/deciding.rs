@@ -4,7 +4,12 @@ use crate::help::{
     Gate, Modern, Response, SOON, Script, Setup, TempDir, answer_of, browser, real, shot, until,
 };
 use serde_json::{Value, json};
-use std::{sync::Arc, thread::JoinHandle};
+use std::{
+    io::{BufRead, BufReader, Write},
+    os::unix::net::UnixStream,
+    sync::Arc,
+    thread::JoinHandle,
+};
 
 fn ask(port: u16, tool: &'static str, arguments: Value) -> JoinHandle<Response> {
     std::thread::spawn(move || Modern::call(port, &json!(1), tool, arguments))
@@ -57,6 +62,37 @@ fn an_approval_outlives_the_gateway_and_is_used_once() {
     gate.cli(&["deny", &other, "-m", "once"]);
     assert_eq!(result(again)["isError"], true);
     assert!(refused(&gate, &["approve", &id]).contains("already decided"));
+}
+
+/// More calls than the socket has connections: the excess is rejected, and every pending call can still be decided.
+#[test]
+fn pending_calls_of_the_command_line_leave_connections_for_decisions() {
+    const CALLS: usize = 70;
+    const MAX_CALLS: usize = 48;
+    let data = Arc::new(TempDir::new("full-socket"));
+    let config = format!(
+        "[limits]\napprovals_per_caller = 100\n[server.demo]\ncommand = [{:?}, \"demo-server\"]\n",
+        env!("CARGO_BIN_EXE_toolgate"),
+    );
+    let gate = Setup::config(config).start_in(data.clone());
+    let socket = data.path().join(format!("state/run/{}.sock", gate.pid()));
+    let with = json!({"tool": "demo.note", "text": r#"{"name":"n","text":"t"}"#});
+    let mut calls: Vec<_> = (0..CALLS)
+        .map(|_| {
+            let mut stream = UnixStream::connect(&socket).unwrap();
+            stream.set_read_timeout(Some(SOON)).unwrap();
+            writeln!(stream, "{}", json!({"do": "call", "with": with})).unwrap();
+            let mut lines = BufReader::new(stream).lines();
+            assert_eq!(lines.next().unwrap().unwrap(), r#"{"heard":true}"#);
+            lines
+        })
+        .collect();
+    let lines = calls.iter_mut().map(|call| call.next().unwrap().unwrap());
+    let is_rejected = |line: &String| line.contains("48 calls of the command line");
+    assert_eq!(lines.filter(is_rejected).count(), CALLS - MAX_CALLS);
+    let id = gate.pending();
+    gate.cli(&["deny", &id, "-m", "once"]);
+    assert!(!gate.inbox().contains(&id));
 }
 
 #[test]

@@ -14,7 +14,7 @@ use toolgate_journal::{AuditEntry as Record, AuditEvent as Happened};
 /// Outermost layer: notifies the observer and records how each call ended, before the response is released.
 ///
 /// A call that `AuditBegin` recorded ends with `call.end`, all others with `deny`. A call that waits for an approval has
-/// neither: `Confirm` recorded the request. If the audit log cannot be written, the response is an error.
+/// neither: `ApprovalConfirm` recorded the request. If the audit log cannot be written, the response is an error.
 pub struct AuditEnd {
     recorder: Arc<AuditRecorder>,
     observer: Arc<dyn CallObserver>,

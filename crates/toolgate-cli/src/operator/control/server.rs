@@ -12,7 +12,7 @@ use std::{
 use tokio::{
     io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},
     net::{UnixListener, UnixStream},
-    sync::mpsc,
+    sync::{Semaphore, mpsc},
     task::JoinSet,
 };
 use toolgate_policy::ApprovalChannel;
@@ -27,6 +27,9 @@ pub(crate) struct ControlSocket {
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum number of concurrent connections.
 const MAX_CONTROL_CONNECTIONS: usize = 64;
+/// Maximum number of concurrent tool calls over the socket. A call can wait for an approver for a long time, so the
+/// remaining connections stay free for the command that approves it.
+const MAX_CONTROL_CALLS: usize = 48;
 
 impl ControlSocket {
     /// Opens the socket of this process.
@@ -48,11 +51,12 @@ impl ControlSocket {
 
     /// Answers requests until the future is dropped.
     pub(crate) async fn serve(&self, operator: Arc<OperatorApi>) {
+        let calls = Arc::new(Semaphore::new(MAX_CONTROL_CALLS));
         let mut open = JoinSet::new();
         loop {
             match self.listener.accept().await {
                 Ok((stream, _)) => {
-                    open.spawn(answer(stream, operator.clone()));
+                    open.spawn(answer(stream, operator.clone(), calls.clone()));
                 }
                 // Usually the process is out of file descriptors. Retry after other connections had time to close.
                 Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
@@ -69,7 +73,7 @@ impl Drop for ControlSocket {
     }
 }
 
-async fn answer(stream: UnixStream, operator: Arc<OperatorApi>) {
+async fn answer(stream: UnixStream, operator: Arc<OperatorApi>, calls: Arc<Semaphore>) {
     let who = stream.peer_cred();
     let (read, mut write) = stream.into_split();
     let mut reader = BufReader::new(read.take(MAX_CONTROL_LINE_BYTES));
@@ -93,7 +97,15 @@ async fn answer(stream: UnixStream, operator: Arc<OperatorApi>) {
         |_| ApprovalChannel::Terminal.into(),
         |peer| person::user(ApprovalChannel::Terminal, peer.uid()),
     );
-    let work = operator.execute_with_progress(action, &with, &who, notes);
+    let work = async {
+        let _permit = match action {
+            "call" => Some(calls.try_acquire().map_err(|_| too_many_calls())?),
+            _ => None,
+        };
+        operator
+            .execute_with_progress(action, &with, &who, notes)
+            .await
+    };
     let tell = async {
         while let Some(note) = told.recv().await {
             let _ = send(&mut write, &json!({"note": note})).await;
@@ -115,6 +127,13 @@ async fn answer(stream: UnixStream, operator: Arc<OperatorApi>) {
         Err(ActionError::Refused(why)) => json!({"error": why}),
     };
     let _ = send(&mut write, &last).await;
+}
+
+fn too_many_calls() -> ActionError {
+    ActionError::Refused(format!(
+        "{MAX_CONTROL_CALLS} calls of the command line are running or pending; wait for one to end, or decide one \
+         (`toolgate inbox`)"
+    ))
 }
 
 async fn send(write: &mut (impl AsyncWriteExt + Unpin), value: &Value) -> io::Result<()> {
