@@ -437,7 +437,7 @@ impl Call {
         )
     }
 
-    /// Error for a call of a withheld item, if the caller may know that the item exists.
+    /// Error for a call of a withheld item. It names the reason unless the configuration hides the item.
     pub fn withheld_item_error(&self, item: &Item) -> Error {
         let why = item.withheld_for_callers().unwrap_or_default();
         let note = ItemNote::new(NoteAction::Withheld, why);

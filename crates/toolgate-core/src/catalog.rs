@@ -186,7 +186,7 @@ impl Item {
             .clone()
     }
 
-    /// Full name without the server; unique within the server.
+    /// Full name without the server, for example `prompt:NAME`; unique within the server.
     pub fn local_key(&self) -> String {
         [self.kind_prefix(), &self.local_name].concat()
     }
@@ -198,7 +198,7 @@ impl Item {
             .map_or(&self.local_name, |own| own.def.name())
     }
 
-    /// [`Item::local_key`] with the name that the server uses.
+    /// Kind prefix and upstream name, for example `prompt:NAME`; for a tool its upstream name alone.
     pub fn upstream_key(&self) -> String {
         [self.kind_prefix(), self.upstream_name()].concat()
     }

@@ -17,7 +17,7 @@ pub struct DecisionStep {
     pub reason: String,
 }
 
-/// Reason why the caller no longer waits for a call.
+/// Reason of a cancellation: why the caller no longer waits for a call.
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum CancelReason {

@@ -136,7 +136,7 @@ pub struct ApprovalRequest {
     pub expires: SystemTime,
     /// True if the caller's own client may present the request to its user.
     pub via_client: bool,
-    /// Notification of the decision.
+    /// Future notification of the approver's decision.
     pub waiter: Arc<dyn DecisionWaiter>,
 }
 

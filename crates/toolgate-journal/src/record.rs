@@ -15,7 +15,7 @@ const DOMAIN: &[u8] = b"toolgate-journal-record-v1\n";
 /// `prev` of the first record.
 const GENESIS_PREV: &str = "0000000000000000000000000000000000000000000000000000000000000000";
 
-/// End of the chain: everything that the next record refers to.
+/// End of the hash chain: everything that the next record refers to.
 #[derive(Debug)]
 pub(crate) struct ChainTip {
     pub(crate) chain: Arc<str>,
@@ -46,7 +46,7 @@ impl ChainTip {
         Ok(())
     }
 
-    /// Appends the next record and a newline to `out`.
+    /// Appends the next record of the hash chain and a newline to `out`.
     pub(crate) fn push(&mut self, entry: &ValidatedEntry, out: &mut String) {
         self.last_seq += 1;
         let (mut body, at) = self.body(entry);

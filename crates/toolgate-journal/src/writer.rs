@@ -135,7 +135,7 @@ impl JournalWriter {
         batch
     }
 
-    /// Makes a batch durable and answers its waiters.
+    /// Performs a group commit: makes a batch durable with one write and answers its waiters.
     fn commit(&mut self, batch: Vec<QueuedEntry>) {
         let size: usize = batch.iter().map(|message| message.record.size()).sum();
         self.shared.queued_bytes.fetch_sub(size, Ordering::Relaxed);

@@ -37,7 +37,7 @@ pub struct GatewayPolicy {
     pub concurrency: ConcurrencyLimit,
     /// Rate limits.
     pub rate: RateLimiter,
-    /// Validation of arguments.
+    /// Validation of arguments against input schemas.
     pub arguments: ArgumentValidation,
     /// Policy for input requests of servers during a call.
     pub input_requests: InputRequestPolicy,
@@ -47,15 +47,15 @@ pub struct GatewayPolicy {
     pub quorum: QuorumRules,
     /// Circuit breaker of each server.
     pub circuit_breaker: CircuitBreaker,
-    /// Timeouts of calls.
+    /// Deadline of calls: idle timeout and hard cap.
     pub deadline: CallTimeout,
     /// Policy for results that violate their output schema.
     pub output_schema: OutputValidation,
-    /// Checks of tool schemas.
+    /// Sanitizer that withholds tools with an unusable schema, and its bounds.
     pub schemas: SchemaSanitizer,
     /// Settings of the sanitizers, and rules for outbound arguments.
     pub sanitizers: SanitizeConfig,
-    /// Size limits.
+    /// Size limits of results, definitions, messages and input requests.
     pub size: SizeLimits,
     /// The point at which calls wait for the audit log: before they leave, or before their result does.
     pub audit_durability: PerServer<AuditDurability>,
@@ -164,7 +164,7 @@ pub struct ProgramPolicy {
     pub observer: Arc<dyn CallObserver>,
     /// Limits on running and waiting calls. Default: those of [`ConcurrencyLimits`].
     pub concurrency: ConcurrencyLimit,
-    /// Scopes that tokens need, by full names as in the audit log. Default: none.
+    /// OAuth scopes that a caller's token needs for an item, by patterns of full item names. Default: none.
     pub scopes: RequiredScopes,
     /// Access rules. Default: every caller may use every item.
     pub access: AccessRules,
@@ -175,7 +175,7 @@ pub struct ProgramPolicy {
     pub rules: Vec<Arc<dyn Rule>>,
     /// Rate limits. Default: 6000 calls per minute for each caller and tool.
     pub rate: RateLimiter,
-    /// Validation of arguments.
+    /// Validation of arguments against input schemas.
     pub arguments: ArgumentValidation,
     /// Policy for input requests during a call, which in a client come from the server. Default: no form may ask for
     /// a secret.
@@ -183,15 +183,15 @@ pub struct ProgramPolicy {
     /// True if someone in this process approves calls for which rules require it; otherwise these are rejected.
     /// Default: `false`.
     pub in_process_approval: bool,
-    /// Timeouts of calls.
+    /// Deadline of calls: idle timeout and hard cap.
     pub deadline: CallTimeout,
     /// Policy for results that violate their output schema.
     pub output_schema: OutputValidation,
-    /// Checks of tool schemas.
+    /// Sanitizer that withholds tools with an unusable schema, and its bounds.
     pub schemas: SchemaSanitizer,
     /// Settings of the sanitizers, and rules for outbound arguments.
     pub sanitizers: SanitizeConfig,
-    /// Size limits.
+    /// Size limits of results, definitions, messages and input requests.
     pub size: SizeLimits,
     /// The point at which calls wait for the audit log: before they leave, or before their result does.
     /// Default: depends on the tool, see [`AuditDurability::Auto`].

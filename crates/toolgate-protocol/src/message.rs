@@ -178,12 +178,12 @@ pub struct MalformedMessage {
     pub reason: &'static str,
     /// True if the value was meant as a reply; replies are never answered.
     pub reply: bool,
-    /// Whether it was meant as a notification; those are never answered either.
+    /// True if the value was meant as a notification; notifications are never answered either.
     pub notification: bool,
 }
 
 impl MalformedMessage {
-    /// Whether the peer is told what is wrong.
+    /// Returns whether the peer gets an error response.
     pub fn is_answered(&self) -> bool {
         !self.reply && !self.notification
     }

@@ -143,7 +143,7 @@ impl Http {
         self
     }
 
-    /// Returns the endpoint behind the guard, for example to end its sessions.
+    /// Returns the MCP endpoint behind the host and origin guard, for example to end its sessions.
     pub fn endpoint(&self) -> &HttpEndpoint {
         &self.endpoint
     }

@@ -42,7 +42,7 @@ pub trait PendingSignIn: Send {
     fn open_and_wait(self: Box<Self>, url: Url) -> BoxFuture<'static, Result<String, AuthError>>;
 }
 
-/// Authorization request in progress: PKCE verifier and `state`. Both stay in this process.
+/// Authorization request of an authorization code flow: PKCE verifier and `state`. Both stay in this process.
 pub(super) struct AuthorizationRequest<'a> {
     found: &'a DiscoveredResource,
     client: &'a RegisteredClient,

@@ -29,7 +29,7 @@ struct IssuerMetadata {
     introspection: Option<Url>,
 }
 
-/// Endpoints of an issuer with their caches.
+/// Endpoints of an issuer, with its metadata cache and its key cache.
 pub(super) struct IssuerEndpoints {
     url: Url,
     fetcher: PeerFetcher,

@@ -150,7 +150,7 @@ struct CallGuard<'a> {
     breaker: &'a CircuitBreaker,
     server: Arc<str>,
     decision_log: DecisionLog,
-    /// Whether it is the one call after the pause.
+    /// True for the single trial call after the pause.
     trial: bool,
     reported: bool,
 }

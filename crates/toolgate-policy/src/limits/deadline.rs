@@ -15,7 +15,7 @@ use toolgate_core::{
     Outcome, ReporterEvent,
 };
 
-/// Timeouts of calls.
+/// Deadline of calls: an idle timeout, which progress resets, and a hard cap.
 ///
 /// Stands below `confirm` in the pipeline: the wait for an approver never counts, and each round has its own timeout.
 #[derive(Clone, Debug)]

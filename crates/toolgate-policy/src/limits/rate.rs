@@ -85,8 +85,10 @@ type BucketKey = (LimitSubject, Arc<str>, bool);
 /// Looked up on each call with keys from inside the process: a fast hash with a random seed suffices.
 type BucketTable = AHashMap<BucketKey, TokenBucket>;
 
+/// Token bucket of one caller and tool, or of one server.
 struct TokenBucket {
     tokens: f64,
+    /// Time of the last refill.
     at: Instant,
     quota: RateQuota,
 }

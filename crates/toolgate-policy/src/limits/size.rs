@@ -7,7 +7,7 @@ use toolgate_core::{
     RefusalReason, ReporterEvent, Sanitizer, UntrustedContent,
 };
 
-/// Size limits, in bytes unless noted.
+/// Size limits of server content, in bytes unless noted.
 #[derive(Clone, Copy, Debug)]
 pub struct SizeLimits {
     /// Maximum size of a result. Default: 16 MiB.

@@ -12,7 +12,7 @@ use unicode_normalization::UnicodeNormalization;
 #[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub(super) struct ConfusablePair(pub(super) usize, pub(super) usize);
 
-/// Returns the comparison forms of a name. Two names are confusable if they share one.
+/// Returns the comparison forms of a name. Two names are confusables (homoglyphs) if they share one.
 ///
 /// Case is folded before and after confusable characters are merged: `I` looks like `l` and means `i`.
 pub(crate) fn comparison_forms(name: &str) -> [String; 2] {
@@ -46,8 +46,8 @@ pub(super) fn are_confusable(one: &str, two: &str) -> bool {
     one != two && a.iter().any(|form| b.contains(form))
 }
 
-/// Returns the pairs of tools or prompts with confusable names: on different servers, or on one server if a name is not
-/// ASCII.
+/// Returns the pairs of tools or prompts with confusable names (confusables, homoglyphs): on different servers, or on one
+/// server if a name is not ASCII.
 ///
 /// The same name on two servers is not a pair, as prefixes distinguish them. Confusable full names are a pair.
 pub(super) fn confusable_pairs(items: &[Arc<Item>]) -> BTreeSet<ConfusablePair> {

@@ -5,7 +5,7 @@ use unicode_normalization::UnicodeNormalization;
 // Includes SIGNS, ENDS, TEXT and UNSEEN, as `build.rs` writes them.
 include!(concat!(env!("OUT_DIR"), "/alike.rs"));
 
-/// Returns the skeleton of a text: confusable texts have the same one.
+/// Returns the skeleton of a text, which merges homoglyphs: confusable texts have the same one.
 pub(super) fn skeleton(text: &str) -> impl Iterator<Item = char> {
     let seen = text.nfd().filter(|sign| !is_ignorable(*sign));
     seen.flat_map(|sign| {

@@ -87,7 +87,8 @@ fn visible(uri: &str) -> String {
     visible.map(|c| c.to_ascii_lowercase()).collect()
 }
 
-/// Whether a `data:` URI holds a document (RFC 2397): a media type, a comma, and the data. `data://config` is a name.
+/// Returns whether a `data:` URI holds a document (RFC 2397): a media type, a comma, and the data. `data://config` is a
+/// name.
 fn has_payload(uri: &str) -> bool {
     let text = visible(uri);
     let rest = text.split_once(':').map_or("", |(_, rest)| rest);

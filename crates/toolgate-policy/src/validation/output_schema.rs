@@ -24,7 +24,8 @@ pub enum OnInvalidOutput {
     Pass,
 }
 
-/// Layer that validates structured results. Errors of the tool (`isError`) have no structured content and pass.
+/// Layer that validates structured results against the output schema. Errors of the tool (`isError`) have no structured
+/// content and pass.
 #[derive(Clone, Debug, Default)]
 pub struct OutputValidation {
     /// The policy for invalid results, by server.

@@ -1,4 +1,4 @@
-//! Placeholders of this program do not overwrite what they stand for.
+//! Rule against calls that would overwrite a secret with its redaction placeholder.
 
 use crate::{
     PerServer,
@@ -10,23 +10,23 @@ use toolgate_core::{
 };
 use toolgate_protocol::placeholder;
 
-/// What becomes of a call whose arguments contain a placeholder.
+/// Policy for a call with a placeholder in its arguments.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum OnPlaceholder {
-    /// A person decides.
+    /// Asks a person.
     #[default]
     Ask,
-    /// It is refused.
+    /// Denies the call.
     Deny,
-    /// It passes.
+    /// Lets it pass.
     Allow,
 }
 
-/// Finds placeholders such as `[redacted:password]` in arguments: an agent that reads a file, edits it and writes it back
-/// would replace the secret by them. Looks at all strings and keys, at any depth, and at URIs of resources.
+/// Rule that finds placeholders such as `[redacted:password]` in arguments: an agent that reads a file, edits it and
+/// writes it back would replace the secret by them. It searches all strings and keys, at any depth, and resource URIs.
 #[derive(Clone, Debug, Default)]
 pub struct Placeholders {
-    /// What becomes of such calls, by server.
+    /// The policy for such calls, by server.
     pub found: PerServer<OnPlaceholder>,
 }
 

@@ -6,7 +6,7 @@ use crate::json::{Json, ObjectWriter};
 /// Method name.
 pub const NAME: &str = "server/discover";
 
-/// Result of `server/discover`.
+/// Result of discovery (`server/discover`).
 #[derive(Clone, Debug)]
 pub struct DiscoverResult {
     /// Supported revisions.

@@ -37,7 +37,7 @@ impl CacheHint {
     }
 }
 
-/// Page of a list.
+/// Page of a list, with the cursor of the next one (pagination).
 #[derive(Clone, Debug)]
 pub struct ListPage {
     /// Definitions, unchanged.

@@ -4,7 +4,7 @@
 //! `{#name}` and `{name*}`. `{?a,b}` and `{&a,b}` match a query in any order. There is no backtracking, so the time is
 //! linear in template plus URI; a query takes its pairs times the names of the template.
 
-/// Returns true if a complete URI matches.
+/// Returns true if a complete URI matches a URI template.
 pub fn matches_template(template: &str, uri: &str) -> bool {
     variables(template, uri).is_some()
 }

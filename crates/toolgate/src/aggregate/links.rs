@@ -16,11 +16,11 @@ use toolgate_protocol::json::ObjectWriter;
 /// Limits on remembered resource links. The oldest links are evicted first.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct LinkLimits {
-    /// Maximum number of links per caller. Default: 256. With 0, no unlisted link can be read.
+    /// Maximum number of remembered links per caller. Default: 256. With 0, no unlisted link can be read.
     pub per_caller: usize,
-    /// Maximum number of callers. Default: 1,024.
+    /// Maximum number of callers with remembered links. Default: 1,024.
     pub callers: usize,
-    /// Maximum length of a URI, in bytes. Default: 8 KiB.
+    /// Maximum length of a URI, in bytes; longer links are not remembered. Default: 8 KiB.
     pub max_uri_bytes: usize,
 }
 

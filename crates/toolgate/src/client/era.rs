@@ -14,7 +14,7 @@ use toolgate_protocol::{
     method::{skills, tasks},
 };
 
-/// Preference among the revisions that a server supports.
+/// Preferred era of a server that supports both: stateless (2026-07-28) or with sessions (up to 2025-11-25).
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum EraPreference {
     /// The newest revision that both sides support.

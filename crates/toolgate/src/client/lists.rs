@@ -117,7 +117,7 @@ impl ListCache {
     }
 }
 
-/// Items of all pages of a list.
+/// Items of all pages of a list, joined by pagination.
 #[derive(Default)]
 struct JoinedPages {
     items: Vec<Json>,
@@ -314,6 +314,7 @@ impl RemoteServer {
         )))
     }
 
+    /// Requests one page of a list; pagination continues at the cursor of the page before.
     async fn read_page(
         &self,
         kind: ItemKind,

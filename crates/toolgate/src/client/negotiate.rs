@@ -209,6 +209,7 @@ pub(super) async fn open(
     Ok(peer)
 }
 
+/// Performs the revision negotiation: the probe, the handshake, or both, as the options and the server require.
 async fn negotiate_revision(
     link: &ServerConnection,
     options: &RemoteOptions,
@@ -368,8 +369,8 @@ async fn probe(
         .await
 }
 
-/// Whether a server that was opened without a handshake wants one now. One that does not answer the probe, or fails, does
-/// not say so.
+/// Returns whether a server that was opened without a handshake requires one now. False if the probe fails or gets no
+/// answer.
 pub(super) async fn wants_handshake(
     link: &ServerConnection,
     spoken: &'static Dialect,

@@ -106,7 +106,7 @@ impl SubscriptionParams {
         format!("it refused to tell changes of {subject}")
     }
 
-    /// What was asked for and stands in no acknowledgement, in words.
+    /// Describes the requested changes that the server did not acknowledge.
     fn missing(&self, acknowledged: Option<&Json>) -> Option<String> {
         let told = |key: &str| {
             let value = acknowledged.and_then(|filter| filter.get(key));

@@ -36,7 +36,7 @@ use toolgate_protocol::{
 
 type ClientResponseSender = oneshot::Sender<Result<Json, RpcError>>;
 
-/// The state of one client after `initialize`.
+/// State of one client after the handshake (`initialize`).
 pub(crate) struct InitializedClient {
     server: Arc<ProtocolServer>,
     context: RequestContext,
@@ -313,6 +313,7 @@ impl InitializedClient {
         }
     }
 
+    /// Handles a cancellation by the client (`notifications/cancelled`).
     fn handle_cancelled(&self, params: Option<&Json>) {
         let work = notifications::cancelled_id(params).and_then(|id| self.requests().cancel(&id));
         if let Some(work) = work {

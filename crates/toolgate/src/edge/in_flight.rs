@@ -50,7 +50,7 @@ impl RequestWork {
 /// Longest cancellation reason of a client that is kept, in bytes. A longer one is replaced by its length.
 const MAX_CANCEL_REASON_BYTES: usize = 1024;
 
-/// Returns the [`CancelReason`] of a `notifications/cancelled`, with the client's reason.
+/// Returns the [`CancelReason`] of a cancellation (`notifications/cancelled`), with the client's reason.
 pub(crate) fn cancel_reason(params: Option<&Json>) -> CancelReason {
     let reason = notifications::cancelled_reason(params);
     CancelReason::Caller(reason.map(|reason| match reason.len() {

@@ -11,7 +11,7 @@ use toolgate_protocol::{
 /// Prefix of a cursor; the rest is the name of the last item of the previous page.
 pub(super) const CURSOR_PREFIX: &str = "after:";
 
-/// Returns the result of a list request: one page.
+/// Returns the result of a list request: one page (pagination).
 pub(crate) async fn list_page(
     server: &ProtocolServer,
     dialect: &Dialect,

@@ -141,7 +141,7 @@ impl fmt::Debug for RefreshGuard {
 ///
 /// If several processes share the store, implement [`refresh_lock`](CredentialStore::refresh_lock) as well.
 pub trait CredentialStore: Send + Sync + 'static {
-    /// Returns the credential of a resource.
+    /// Returns the stored credential of a resource.
     ///
     /// # Errors
     /// The store cannot be read.

@@ -14,7 +14,7 @@ const PREFIX_MATCH_WEIGHT: f32 = 0.5;
 /// Maximum number of words of a query.
 const MAX_QUERY_WORDS: usize = 64;
 
-/// Search index of a tool list.
+/// BM25 search index of a tool list.
 pub(super) struct SearchIndex {
     /// Tools that contain a word, as positions in the list, and the weight of the word there.
     postings: HashMap<String, Vec<(usize, f32)>>,

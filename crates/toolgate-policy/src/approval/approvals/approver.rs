@@ -38,7 +38,7 @@ impl ApprovalChannel {
 /// An approver. The name is only as reliable as the channel, see `docs/approvals.md`.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Approver {
-    /// The channel.
+    /// Channel of the decision, for example the console or the command line.
     pub channel: ApprovalChannel,
     /// Name of the person: the user of a terminal, or the label of a console sign-in.
     pub name: Option<Arc<str>>,

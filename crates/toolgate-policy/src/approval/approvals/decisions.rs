@@ -107,7 +107,7 @@ impl ApprovalService {
         });
     }
 
-    /// Whether this person may say this yes to it, what is recorded then, and what is remembered.
+    /// Checks whether this approver may approve on these terms. Returns the audit entry and the grant to remember.
     fn check_approval(
         &self,
         id: &str,

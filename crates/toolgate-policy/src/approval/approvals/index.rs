@@ -185,7 +185,8 @@ impl ApprovalIndex {
         alive.map(|slip| slip.expiry.monotonic).min()
     }
 
-    /// Evicts approvals that ended longer than `life` ago. While more than `most` remain, evicts the oldest ended ones.
+    /// Performs the eviction of ended approvals: those that ended longer than `life` ago, and the oldest ones while more
+    /// than `most` remain.
     pub(super) fn evict_ended(
         &mut self,
         life: Duration,

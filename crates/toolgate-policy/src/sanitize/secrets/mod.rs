@@ -47,8 +47,8 @@ pub enum OnSecret {
     Pass,
 }
 
-/// Sanitizer that redacts secrets in content from servers: results, errors, progress, log messages, input requests
-/// and definitions.
+/// Sanitizer for the redaction of secrets in content from servers: results, errors, progress, log messages, input
+/// requests and definitions.
 #[derive(Clone, Debug, Default)]
 pub struct SecretRedactor {
     /// The policy for secrets, by server.

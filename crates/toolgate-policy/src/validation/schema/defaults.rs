@@ -41,7 +41,7 @@ fn filled<'a>(schema: &'a Map<String, Value>, root: &Value) -> BTreeSet<&'a str>
     names.filter(is_filled).collect()
 }
 
-/// Whether a schema has a default: its own, or that of a schema that it refers to or includes by `allOf`.
+/// Returns whether a schema has a default: its own, or that of a schema that it refers to or includes by `allOf`.
 ///
 /// Source: JSON Schema 2020-12 Core, 7.7.1: annotations of all schemas that apply to a value are collected.
 fn has_default(schema: &Value, root: &Value, left: &mut usize) -> bool {

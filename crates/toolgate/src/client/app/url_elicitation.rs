@@ -43,7 +43,7 @@ impl UrlElicitation {
             .unwrap_or_default()
     }
 
-    /// Whether the host can look like another one: a label of it is Punycode, so it has letters beyond ASCII.
+    /// Returns whether the host may resemble another one: a label is Punycode, so it has letters beyond ASCII.
     pub fn has_lookalike_host(&self) -> bool {
         let host = self.host().to_ascii_lowercase();
         host.split('.').any(|label| label.starts_with("xn--"))

@@ -178,6 +178,7 @@ impl HttpConnectionPool {
     }
 }
 
+/// Returns the target of a redirect, which must be on the same origin.
 fn redirect(from: &Uri, to: Option<&HeaderValue>) -> Result<Uri, RequestFailure> {
     let reference = to.and_then(|to| to.to_str().ok());
     let target = reference.and_then(|reference| server_url::resolve(from, reference));

@@ -106,7 +106,7 @@ impl HttpTransport {
         }
     }
 
-    /// Resumes a stream after the last event.
+    /// Performs the resumption of a stream after the last event (`Last-Event-ID`).
     async fn resume(
         &self,
         link: &ServerConnection,

@@ -60,8 +60,8 @@ impl HttpTransport {
         self.send_in_session(link, request, headers).await
     }
 
-    /// Whether a refusal shows that the server no longer speaks the revision in which it was opened. Where the refusal
-    /// leaves that open, the server is probed again.
+    /// Returns whether a refusal shows that the server no longer supports the revision in which it was opened. If the
+    /// refusal does not tell, the server is probed again.
     async fn left_era(
         &self,
         link: &ServerConnection,

@@ -73,13 +73,13 @@ pub(super) fn session_end(status: StatusCode, refused: &RequestFailure) -> Sessi
     }
 }
 
-/// Whether the server refuses the revision of a request.
+/// Returns whether the server rejects the revision of a request.
 pub(super) fn refuses_revision(refused: &RequestFailure) -> bool {
     matches!(refused, RequestFailure::Rpc(error) if error.code == code::UNSUPPORTED_VERSION)
 }
 
-/// Whether a refused request without a handshake may have reached a server of the legacy era: HTTP 400 without an error
-/// that 2026-07-28 sends with it. Codes from -32019 to -32000 have no meaning here, so all others are alike.
+/// Returns whether a rejected stateless request may have reached a legacy server: HTTP 400 without an error that
+/// 2026-07-28 sends with it. Codes from -32019 to -32000 have no meaning here, so all others are alike.
 pub(super) fn may_be_legacy(status: StatusCode, refused: &RequestFailure) -> bool {
     let modern = matches!(
         refused,

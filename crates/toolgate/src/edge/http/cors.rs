@@ -25,7 +25,7 @@ const EXPOSED_HEADERS: HeaderValue =
 /// Time for which a browser may cache a preflight response, in seconds.
 const PREFLIGHT_MAX_AGE_SECONDS: HeaderValue = HeaderValue::from_static("600");
 
-/// An allowed origin of another site, from the list of a [`HostGuard`].
+/// Origin of a cross-site request that a [`HostGuard`] allows. It writes the CORS headers of the response.
 #[derive(Clone, Debug)]
 pub struct AllowedOrigin(HeaderValue);
 

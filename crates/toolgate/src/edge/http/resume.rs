@@ -43,7 +43,7 @@ impl Default for ResumeLimits {
     }
 }
 
-/// The resumable streams of one session.
+/// Event store of one session: its resumable streams, for the resumption of a lost connection.
 pub(crate) struct ResumableStreams {
     limits: ResumeLimits,
     /// Buffered bytes of all sessions.

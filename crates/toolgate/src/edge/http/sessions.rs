@@ -21,6 +21,7 @@ pub(crate) struct HttpSession {
     last_used: Mutex<Instant>,
 }
 
+/// Open HTTP sessions and their limits.
 pub(crate) struct HttpSessions {
     table: Mutex<HttpSessionTable>,
     limits: HttpLimits,
@@ -177,7 +178,7 @@ fn saturating_after(at: Instant, time: Duration) -> Instant {
     at.checked_add(time).unwrap_or(at + far)
 }
 
-/// Returns the session to evict: the idle one that was unused longest, the caller's own first.
+/// Selects a session for eviction: the idle one that was unused longest, the caller's own first.
 fn find_evictable(open: &HashMap<String, Arc<HttpSession>>, caller: &Caller) -> Option<String> {
     let idle = open.values().filter(|session| !session.client.is_busy());
     let spared = idle.min_by_key(|session| (session.caller != *caller, session.last_used()))?;

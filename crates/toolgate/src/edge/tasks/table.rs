@@ -199,7 +199,7 @@ fn sweep(table: &mut HashMap<String, Arc<ServerTask>>, limits: &TaskLimits) {
     }
 }
 
-/// Evicts the oldest ended task. Returns false if all are running.
+/// Makes space by eviction of the oldest ended task. Returns false if all are running.
 fn evict_ended(
     table: &mut HashMap<String, Arc<ServerTask>>,
     of: impl Fn(&ServerTask) -> bool,
