@@ -18,16 +18,19 @@ mod report;
 mod requirements;
 mod run;
 mod steps;
+mod terms;
 mod words;
 
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: cargo xtask check | test | install | requirements | words | long | interop | bench | conformance
+const USAGE: &str = "usage: cargo xtask check | test | install | requirements | words | terms | long | interop | bench | conformance
   check    format, clippy and unit tests: for every commit
   test     everything: check, licences, documents, all tests, the real clients and servers
   requirements [--write]
            docs/requirements.md against the tests; --write puts the tests that were found into it
   words    how many names and doc comments cannot be searched for or read, against the limits
+  terms [--write]
+           the search terms against the names and first doc lines of the items that implement them; --write writes the page
   long     the rows of attacks with their full counts, which take long
   install  only puts the real clients and servers into the target folder
   interop  the real clients and servers of every revision, with those of the Rust SDK, and published servers; writes docs/interop.md
@@ -48,6 +51,10 @@ fn main() -> ExitCode {
             report.step("requirements", || requirements::check(write));
         }
         "words" => report.step("words", words::check),
+        "terms" => {
+            let write = std::env::args().nth(2).as_deref() == Some("--write");
+            report.step("terms", || terms::check(write));
+        }
         "long" => report.step("rows", long::rows),
         "interop" => interop::all(&mut report),
         "bench" => bench::all(&mut report),

@@ -241,7 +241,7 @@ fn numeric_constant(line: &str) -> Option<&str> {
     (is_constant && is_numeric).then_some(name)
 }
 
-fn without_visibility(line: &str) -> &str {
+pub(crate) fn without_visibility(line: &str) -> &str {
     let Some(rest) = line.strip_prefix("pub") else {
         return line;
     };
@@ -252,7 +252,7 @@ fn without_visibility(line: &str) -> &str {
     rest.trim_start()
 }
 
-fn identifier(text: &str) -> &str {
+pub(crate) fn identifier(text: &str) -> &str {
     let end = text.find(|c: char| !c.is_alphanumeric() && c != '_');
     &text[..end.unwrap_or(text.len())]
 }
