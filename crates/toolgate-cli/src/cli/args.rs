@@ -2,10 +2,12 @@
 //!
 //! Exit codes: 0 success, 1 failure, 2 wrong usage or invalid config. stdout carries only the requested output.
 
-use clap::{Args, CommandFactory, Parser, Subcommand, error::ErrorKind};
+use clap::{Args, FromArgMatches, Parser, Subcommand, error::ErrorKind};
 use std::{ffi::OsString, net::SocketAddr, path::PathBuf, time::Duration};
 
 mod decisions;
+mod examples;
+mod help;
 mod keys;
 
 pub(crate) use decisions::{
@@ -15,19 +17,22 @@ pub(crate) use keys::KeysCommand;
 
 /// MCP gateway with policy, approvals and an audit log for every call
 #[derive(Debug, Parser)]
-#[command(name = "toolgate", version, max_term_width = 100)]
+#[command(name = "toolgate", version)]
 pub(crate) struct Cli {
-    /// Data directory: audit log, approvals and sockets
-    #[arg(long, global = true, value_name = "DIR")]
-    pub(crate) data: Option<PathBuf>,
-    /// A toolgate.toml, or the mcpServers JSON of a host
-    ///
-    /// Default: toolgate/toolgate.toml in XDG_CONFIG_HOME or ~/.config, else the demo server. A file in the current
-    /// directory is never loaded by default. The config also names the data directory, unless you pass --data.
-    #[arg(long, global = true, value_name = "FILE")]
-    pub(crate) config: Option<PathBuf>,
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Options of serve, the default command")]
     serve: ServeOptions,
+    /// Config: a toolgate.toml, or the mcpServers JSON of a host
+    ///
+    /// Default: toolgate/toolgate.toml in $XDG_CONFIG_HOME or ~/.config, else the demo server. A file in the current
+    /// directory is never loaded by default.
+    #[arg(long, global = true, value_name = "FILE", help_heading = help::GLOBAL_OPTIONS_HEADING)]
+    pub(crate) config: Option<PathBuf>,
+    /// Data directory: audit log, approvals and sockets
+    ///
+    /// Default: `data` of the config, else toolgate in $XDG_DATA_HOME or ~/.local/share, or
+    /// ~/Library/Application Support/toolgate on macOS.
+    #[arg(long, global = true, value_name = "DIR", help_heading = help::GLOBAL_OPTIONS_HEADING)]
+    pub(crate) data: Option<PathBuf>,
     /// Command; the default is `serve`.
     #[command(subcommand)]
     pub(crate) command: Option<CliCommand>,
@@ -72,7 +77,8 @@ pub(crate) enum CliCommand {
     Approve(ApproveOptions),
     /// Deny a pending call
     Deny {
-        /// Id of the call, as `toolgate inbox` shows it
+        /// ID of the pending approval, as `toolgate inbox` shows it
+        #[arg(value_name = "APPROVAL_ID")]
         id: String,
         /// Reason, which the model receives
         #[arg(short, long, value_name = "REASON")]
@@ -80,7 +86,8 @@ pub(crate) enum CliCommand {
     },
     /// Cancel a running call
     Stop {
-        /// Id of the call, as `toolgate calls` shows it
+        /// ID of the call, as `toolgate calls` shows it
+        #[arg(value_name = "CALL_ID")]
         id: String,
     },
     /// List or revoke remembered approvals
@@ -118,8 +125,13 @@ pub(crate) enum CliCommand {
     },
     /// Print a new sign-in link to the console
     Console {
-        /// Name of the person that uses the link; decisions in that session are recorded under this name
-        #[arg(long = "as", value_name = "NAME", default_value = "")]
+        /// Name of the person who uses the link; decisions in that session are recorded under this name
+        #[arg(
+            long = "as",
+            value_name = "NAME",
+            default_value = "",
+            hide_default_value = true
+        )]
         name: String,
         /// End all console sessions of the data directory instead, and invalidate unused links
         #[arg(long, conflicts_with = "name")]
@@ -144,13 +156,13 @@ pub(crate) struct LoginOptions {
     /// Name of the server in the config
     pub(crate) server: String,
     /// Only for this caller, such as key:NAME, if each caller has separate credentials
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "CALLER")]
     pub(crate) caller: Option<String>,
     /// Print the URL without opening a browser
     #[arg(long)]
     pub(crate) no_browser: bool,
-    /// Use this port of 127.0.0.1 for the redirect, for example behind ssh -L N:127.0.0.1:N
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    /// Use this port of 127.0.0.1 for the redirect, for example behind ssh -L PORT:127.0.0.1:PORT
+    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) port: Option<u16>,
 }
 
@@ -160,7 +172,7 @@ pub(crate) struct LogoutOptions {
     /// Name of the server, in the config or as `toolgate logins` shows it
     pub(crate) server: Option<String>,
     /// Only for this caller, such as key:NAME, if each caller has separate credentials
-    #[arg(long, value_name = "NAME", conflicts_with = "all")]
+    #[arg(long, value_name = "CALLER", conflicts_with = "all")]
     pub(crate) caller: Option<String>,
     /// For all callers; without a server, delete all stored credentials
     #[arg(long)]
@@ -193,8 +205,8 @@ pub(crate) struct ServeOptions {
 pub(crate) struct RunOptions {
     #[command(flatten)]
     pub(crate) options: ListenOptions,
-    /// Program and arguments of the server
-    #[arg(last = true, required = true, value_name = "CMD")]
+    /// Program of the server and its arguments
+    #[arg(last = true, required = true, value_name = "PROGRAM")]
     pub(crate) command: Vec<String>,
 }
 
@@ -207,10 +219,10 @@ pub(crate) struct ExplainOptions {
     #[arg(long, value_name = "TIME", value_parser = time, conflicts_with = "arguments")]
     pub(crate) history: Option<Duration>,
     /// Name of the tool, resource or prompt
-    #[arg(value_name = "SERVER.TOOL", value_parser = tool, required_unless_present = "history")]
+    #[arg(value_name = "SERVER.ITEM", value_parser = tool, required_unless_present = "history")]
     pub(crate) tool: Option<String>,
-    /// Name of the caller; by default an anonymous caller
-    #[arg(long, value_name = "NAME")]
+    /// Name of the caller, such as key:NAME [default: an anonymous caller]
+    #[arg(long, value_name = "CALLER")]
     pub(crate) caller: Option<String>,
     /// Arguments, a JSON object
     #[arg(value_name = "JSON", value_parser = object)]
@@ -220,8 +232,8 @@ pub(crate) struct ExplainOptions {
 /// Listen options of the gateway.
 #[derive(Args, Clone, Debug, Default, Eq, PartialEq)]
 pub(crate) struct ListenOptions {
-    /// Serve HTTP on this IP address and port
-    #[arg(long, value_name = "ADDR", conflicts_with = "stdio")]
+    /// Serve HTTP on this IP address and port [default: `listen` of the config, else 127.0.0.1:8665]
+    #[arg(long, value_name = "IP:PORT", conflicts_with = "stdio")]
     pub(crate) listen: Option<SocketAddr>,
     /// Serve the parent process over standard input and output
     #[arg(long)]
@@ -235,7 +247,8 @@ pub(crate) enum TasksCommand {
     List,
     /// Cancel a task
     Stop {
-        /// Id of the call, as `toolgate tasks list` shows it
+        /// ID of the call, as `toolgate tasks list` shows it
+        #[arg(value_name = "CALL_ID")]
         id: String,
     },
 }
@@ -252,34 +265,34 @@ pub(crate) enum PinsCommand {
     /// Show the differences from the accepted definition
     Diff {
         /// Name of the definition, as `toolgate pins list` shows it
-        #[arg(value_name = "SERVER.TOOL", value_parser = tool)]
+        #[arg(value_name = "SERVER.ITEM", value_parser = tool)]
         name: String,
     },
     /// Accept the current definition
     Accept {
         /// Name of the definition, as `toolgate pins list` shows it
-        #[arg(value_name = "SERVER.TOOL", value_parser = tool, required_unless_present = "server")]
+        #[arg(value_name = "SERVER.ITEM", value_parser = tool, required_unless_present = "server")]
         name: Option<String>,
         /// Only if the digest of the current definition begins with these digits, at least 8
-        #[arg(long, value_name = "SHA256", requires = "name")]
+        #[arg(long, value_name = "DIGEST", requires = "name")]
         digest: Option<String>,
         /// Accept all pending definitions of this server
-        #[arg(long, value_name = "ID", conflicts_with = "name")]
+        #[arg(long, value_name = "SERVER", conflicts_with = "name")]
         server: Option<String>,
     },
     /// Keep a definition hidden until it changes again
     Reject {
         /// Name of the definition, as `toolgate pins list` shows it
-        #[arg(value_name = "SERVER.TOOL", value_parser = tool)]
+        #[arg(value_name = "SERVER.ITEM", value_parser = tool)]
         name: String,
         /// Only if the digest of the current definition begins with these digits, at least 8
-        #[arg(long, value_name = "SHA256")]
+        #[arg(long, value_name = "DIGEST")]
         digest: Option<String>,
     },
     /// Delete a pin; the next definition counts as new
     Forget {
         /// Name of the definition, as `toolgate pins list` shows it
-        #[arg(value_name = "SERVER.TOOL", value_parser = tool)]
+        #[arg(value_name = "SERVER.ITEM", value_parser = tool)]
         name: String,
     },
 }
@@ -322,12 +335,15 @@ pub(crate) enum AuditCommand {
         /// Default: the key stored with the audit log. Anyone who can change the log can also replace that key.
         #[arg(long, value_name = "KEY", value_parser = public_key)]
         key: Vec<String>,
-        /// Checkpoint mirror, a file or directory; by default `checkpoints` in the data directory and the mirrors that
-        /// the log names
+        /// Checkpoint mirror, a file or directory; can be repeated
+        ///
+        /// Default: `checkpoints` in the data directory, and the mirrors that the audit log names.
         #[arg(long, value_name = "PATH")]
         checkpoints: Vec<PathBuf>,
     },
-    /// Acknowledge damage to the audit log that a start or a checkpoint found, so that `toolgate status` succeeds again
+    /// Acknowledge damage to the audit log
+    ///
+    /// Damage that the start or a checkpoint found makes `toolgate status` fail until you acknowledge it.
     Acknowledge,
     /// Print the public key that verifies the signed checkpoints
     Key,
@@ -336,16 +352,16 @@ pub(crate) enum AuditCommand {
 /// Filters of `toolgate audit search`; a record must match all of them.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct AuditSearchOptions {
-    /// SERVER.TOOL, as recorded
-    #[arg(long)]
+    /// Name of the tool, resource or prompt, as recorded
+    #[arg(long, value_name = "SERVER.ITEM")]
     pub(crate) tool: Option<String>,
-    /// Name of the caller
-    #[arg(long)]
+    /// Name of the caller, such as key:NAME
+    #[arg(long, value_name = "CALLER")]
     pub(crate) caller: Option<String>,
     /// Name of the server in the config; only `call.begin` records contain it
     #[arg(long)]
     pub(crate) server: Option<String>,
-    /// Decision
+    /// Decision of the rules, of an approver or about a pin
     #[arg(long, value_parser = ["allow", "deny", "accept", "reject", "forget"])]
     pub(crate) decision: Option<String>,
     /// Text that the record contains
@@ -388,8 +404,10 @@ impl Cli {
     fn from_args<T: Into<OsString> + Clone>(
         words: impl IntoIterator<Item = T>,
     ) -> Result<Cli, clap::Error> {
-        let cli = Cli::try_parse_from(words)?;
-        let conflict = |text| Err(Cli::command().error(ErrorKind::ArgumentConflict, text));
+        let mut command = help::command();
+        let matches = command.try_get_matches_from_mut(words)?;
+        let cli = Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))?;
+        let mut conflict = |text| Err(command.error(ErrorKind::ArgumentConflict, text));
         match &cli.command {
             // Without this check, `toolgate --stdio inbox` would silently ignore the option.
             Some(_) if cli.serve != ServeOptions::default() => conflict(

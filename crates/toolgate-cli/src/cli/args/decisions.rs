@@ -7,7 +7,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 /// Options of `toolgate approve`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ApproveOptions {
-    /// Id of the call, as `toolgate inbox` shows it
+    /// ID of the pending approval, as `toolgate inbox` shows it
+    #[arg(value_name = "APPROVAL_ID")]
     pub(crate) id: String,
     /// Approve the call with these arguments instead, a JSON object
     #[arg(long, value_name = "JSON", value_parser = object, conflicts_with = "remember")]
@@ -15,19 +16,19 @@ pub(crate) struct ApproveOptions {
     /// Also approve later calls of this tool by this caller
     #[arg(long)]
     pub(crate) remember: bool,
-    /// Remember it for this time, such as 30m, 8h or 7d; by default 8 hours or as configured
+    /// Remember it for this time, such as 30m, 8h or 7d [default: 8h or as configured]
     #[arg(long = "for", value_name = "TIME", requires = "remember", conflicts_with = "until", value_parser = span)]
     pub(crate) lasts: Option<Duration>,
     /// Remember it until the end of this day or until this time (UTC): 2027-01-31 or 2027-01-31T18:00
     #[arg(long, value_name = "DATE", requires = "remember", value_parser = date)]
     pub(crate) until: Option<SystemTime>,
-    /// Maximum number of calls
+    /// Remember it for at most this number of calls
     #[arg(long, value_name = "N", requires = "remember", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) uses: Option<u64>,
-    /// Only calls that match this CEL condition, such as 'args.path.startsWith("/srv/")'
+    /// Remember it only for calls that match this CEL condition, such as 'args.path.startsWith("/srv/")'
     #[arg(long, value_name = "CEL", requires = "remember")]
     pub(crate) when: Option<String>,
-    /// All callers, not only this one
+    /// Remember it for all callers, not only this one
     #[arg(long, requires = "remember")]
     pub(crate) all_callers: bool,
 }
@@ -39,10 +40,14 @@ pub(crate) enum GrantsCommand {
     List,
     /// Revoke one remembered approval, or all
     Revoke {
-        /// Id of the approval, as `toolgate grants list` shows it
-        #[arg(required_unless_present = "all", conflicts_with = "all")]
+        /// ID of the remembered approval, as `toolgate grants list` shows it
+        #[arg(
+            value_name = "GRANT_ID",
+            required_unless_present = "all",
+            conflicts_with = "all"
+        )]
         id: Option<String>,
-        /// Revoke all
+        /// Revoke all remembered approvals
         #[arg(long)]
         all: bool,
     },
@@ -54,6 +59,7 @@ pub(crate) enum FreezeCommand {
     /// Freeze all calls of a caller
     Caller {
         /// Name of the caller, as `toolgate calls` shows it
+        #[arg(value_name = "CALLER")]
         name: String,
         /// Reason, which callers receive
         #[arg(long, value_name = "REASON")]
@@ -62,6 +68,7 @@ pub(crate) enum FreezeCommand {
     /// Freeze all calls to a server
     Server {
         /// Name of the server in the config
+        #[arg(value_name = "SERVER")]
         id: String,
         /// Reason, which callers receive
         #[arg(long, value_name = "REASON")]
@@ -82,12 +89,14 @@ pub(crate) enum FreezeCommand {
 pub(crate) enum ThawCommand {
     /// Lift the freeze of a caller
     Caller {
-        /// Name of the caller
+        /// Name of the caller, as `toolgate freeze list` shows it
+        #[arg(value_name = "CALLER")]
         name: String,
     },
     /// Lift the freeze of a server
     Server {
         /// Name of the server in the config
+        #[arg(value_name = "SERVER")]
         id: String,
     },
     /// Lift the freeze of everything; freezes of single callers and servers stay

@@ -13,7 +13,7 @@ fn command(words: &str) -> CliCommand {
 
 #[test]
 fn the_definition_is_sound() {
-    Cli::command().debug_assert();
+    help::command().debug_assert();
 }
 
 /// Scripts and the configs of hosts contain these command lines; a change breaks them.

@@ -1,0 +1,135 @@
+//! Examples in the help of each command. A test parses every line.
+
+/// Returns the examples of a command, such as `audit tail`; those of the program for an empty path. A line that begins
+/// with `#` explains the lines below it.
+pub(super) fn examples_of(path: &str) -> &'static str {
+    let found = EXAMPLES.iter().find(|(of, _)| *of == path);
+    found.map_or("", |(_, lines)| *lines)
+}
+
+/// Command paths and their examples.
+#[rustfmt::skip]
+pub(super) const EXAMPLES: &[(&str, &str)] = &[
+    ("", "\
+# Serve the default config, or the demo server if there is none
+toolgate
+# Put the gateway in front of one server, without a config
+toolgate run -- npx -y @modelcontextprotocol/server-filesystem /srv/docs
+# Decide pending calls from another terminal
+toolgate inbox
+toolgate approve a-k3x9pq"),
+    ("serve", "\
+# Serve HTTP on the address of the config
+toolgate serve
+# Serve the host that starts the program, as in its mcpServers config
+toolgate serve --stdio --config ~/.config/toolgate/toolgate.toml"),
+    ("run", "\
+toolgate run -- npx -y @modelcontextprotocol/server-filesystem /srv/docs
+toolgate run --stdio -- uvx mcp-server-git --repository /srv/code"),
+    ("check", "\
+toolgate check
+# In a pipeline: start the servers, and fail if a rule has no effect
+toolgate check --servers --strict --config toolgate.toml"),
+    ("demo-server", "\
+toolgate run -- toolgate demo-server"),
+    ("status", "toolgate status"),
+    ("tools", "toolgate tools"),
+    ("resources", "toolgate resources"),
+    ("prompts", "toolgate prompts"),
+    ("call", "\
+toolgate call demo.add '{\"a\": 1, \"b\": 2}'"),
+    ("calls", "toolgate calls"),
+    ("explain", "\
+# Find the rule that decides a call
+toolgate explain files.write_file '{\"path\": \"/srv/docs/plan.md\"}' --caller key:ci
+# Try a new config on the calls of the last week
+toolgate explain --history 7d --config new.toml"),
+    ("inbox", "toolgate inbox"),
+    ("approve", "\
+toolgate approve a-k3x9pq
+# Approve at most ten later calls of this tool as well, during the next 8 hours
+toolgate approve a-k3x9pq --remember --for 8h --uses 10
+toolgate approve a-k3x9pq --edit '{\"path\": \"/srv/docs/plan.md\"}'"),
+    ("deny", "\
+toolgate deny a-k3x9pq -m 'use the staging database'"),
+    ("stop", "toolgate stop k3x9pq7m"),
+    ("grants", "\
+toolgate grants list
+toolgate grants revoke --all"),
+    ("grants list", "toolgate grants list"),
+    ("grants revoke", "\
+toolgate grants revoke g-7h3m2x
+toolgate grants revoke --all"),
+    ("freeze", "\
+toolgate freeze caller key:ci --reason 'leaked key'
+toolgate freeze all"),
+    ("freeze caller", "toolgate freeze caller key:ci --reason 'leaked key'"),
+    ("freeze server", "toolgate freeze server github"),
+    ("freeze all", "toolgate freeze all --reason 'maintenance until 18:00'"),
+    ("freeze list", "toolgate freeze list"),
+    ("thaw", "\
+toolgate thaw caller key:ci
+toolgate thaw all"),
+    ("thaw caller", "toolgate thaw caller key:ci"),
+    ("thaw server", "toolgate thaw server github"),
+    ("thaw all", "toolgate thaw all"),
+    ("keys", "\
+toolgate keys create ci --expires 90d
+toolgate keys list"),
+    ("keys create", "\
+toolgate keys create ci --expires 90d
+toolgate keys create laptop --until 2027-01-31"),
+    ("keys rotate", "\
+# Accept the old key for another hour
+toolgate keys rotate ci --keep-old 1h"),
+    ("keys extend", "toolgate keys extend ci --expires 90d"),
+    ("keys list", "toolgate keys list"),
+    ("keys revoke", "toolgate keys revoke ci"),
+    ("reload", "toolgate reload"),
+    ("pins", "\
+toolgate pins list
+toolgate pins diff github.create_issue
+toolgate pins accept github.create_issue"),
+    ("pins list", "\
+toolgate pins list
+toolgate pins list github"),
+    ("pins diff", "toolgate pins diff github.create_issue"),
+    ("pins accept", "\
+toolgate pins accept github.create_issue
+# Accept every pending definition of a server
+toolgate pins accept --server github"),
+    ("pins reject", "toolgate pins reject github.create_issue"),
+    ("pins forget", "toolgate pins forget github.create_issue"),
+    ("tasks", "toolgate tasks list"),
+    ("tasks list", "toolgate tasks list"),
+    ("tasks stop", "toolgate tasks stop k3x9pq7m"),
+    ("login", "\
+toolgate login github
+# On a machine without a browser, behind ssh -L 8666:127.0.0.1:8666
+toolgate login github --no-browser --port 8666"),
+    ("logout", "\
+toolgate logout github
+toolgate logout github --caller key:ci"),
+    ("logins", "toolgate logins"),
+    ("console", "\
+toolgate console --as alice
+# End all console sessions
+toolgate console --revoke"),
+    ("audit", "\
+toolgate audit tail -f
+toolgate audit verify"),
+    ("audit tail", "\
+toolgate audit tail
+toolgate audit tail -n 100 -f"),
+    ("audit search", "\
+toolgate audit search --tool files.write_file --since 7d
+toolgate audit search --caller key:ci --decision deny --json"),
+    ("audit export", "\
+# Export the records since the last export
+toolgate audit export --format ocsf --cursor export.cursor"),
+    ("audit verify", "\
+toolgate audit verify
+toolgate audit verify --checkpoints /mnt/mirror/checkpoints"),
+    ("audit acknowledge", "toolgate audit acknowledge"),
+    ("audit key", "toolgate audit key"),
+];
