@@ -8,6 +8,7 @@
 
 mod bench;
 mod conformance;
+mod docs;
 mod evidence;
 mod first_use;
 mod install;
@@ -23,11 +24,14 @@ mod words;
 
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: cargo xtask check | test | install | requirements | words | terms | long | interop | bench | conformance
+const USAGE: &str = "usage: cargo xtask check | test | install | docs | requirements | words | terms | long | interop | bench | conformance
   check    format, clippy and unit tests: for every commit
   test     everything: check, licences, documents, all tests, the real clients and servers
   requirements [--write]
            docs/requirements.md against the tests; --write puts the tests that were found into it
+  docs [--write]
+           checks links, examples and generated pages, and builds the book into target/book; --write writes the
+           generated pages
   words    how many names and doc comments cannot be searched for or read, against the limits
   terms [--write]
            the search terms against the names and first doc lines of the items that implement them; --write writes the page
@@ -49,6 +53,10 @@ fn main() -> ExitCode {
         "requirements" => {
             let write = std::env::args().nth(2).as_deref() == Some("--write");
             report.step("requirements", || requirements::check(write));
+        }
+        "docs" => {
+            let write = std::env::args().nth(2).as_deref() == Some("--write");
+            docs::all(&mut report, write);
         }
         "words" => report.step("words", words::check),
         "terms" => {

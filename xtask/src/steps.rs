@@ -5,7 +5,7 @@ use std::thread;
 
 use crate::report::{Report, Tests};
 use crate::run::{cargo, command, each_line, must, output, target, without_warnings};
-use crate::{bench, conformance, evidence, first_use, install, requirements, terms, words};
+use crate::{bench, conformance, docs, evidence, first_use, install, requirements, terms, words};
 
 /// Checks of the sources alone.
 fn sources(report: &mut Report) {
@@ -15,6 +15,8 @@ fn sources(report: &mut Report) {
     report.step("clippy", clippy);
     report.step("requirements", || requirements::check(false));
     report.step("security rows", evidence::check);
+    report.step("links of the pages", docs::links::check);
+    report.step("names of code in the pages", docs::names::check);
     report.step("lock file of the bench", bench::lock);
 }
 
@@ -46,6 +48,7 @@ pub(crate) fn test(report: &mut Report) {
     missing.iter().for_each(|what| report.skip(what));
     licences(report);
     tests(report);
+    report.step("configs in the pages", docs::examples::check);
     report.step("conformance", || {
         conformance::all(&conformance::Options::default())
     });
