@@ -2,10 +2,12 @@
 
 mod caller_tokens;
 mod rejection_limiter;
+mod required_scopes;
 mod token_verifier;
 
 pub(crate) use caller_tokens::{CallerTokens, TokenOwner};
 pub(crate) use rejection_limiter::{RejectionEffect, RejectionLimiter};
+pub(crate) use required_scopes::required_scopes;
 pub(crate) use token_verifier::{TokenVerifier, issuer_limits};
 
 use http::{HeaderMap, Method, StatusCode};

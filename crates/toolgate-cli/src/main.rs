@@ -4,6 +4,7 @@
 #[macro_use]
 mod unprinted;
 
+mod args;
 mod authentication;
 mod banner;
 mod cli;
@@ -12,6 +13,7 @@ mod console;
 mod oauth;
 mod operator;
 mod pretty_json;
+mod responses;
 mod runtime;
 mod serve;
 mod servers;
@@ -26,5 +28,5 @@ fn main() -> ExitCode {
     }
     // A panic message could contain calls, secrets or results, so it is withheld.
     toolgate_policy::withhold_panic_messages();
-    cli::commands::run(cli::args::parse())
+    cli::commands::run(args::parse())
 }

@@ -28,7 +28,7 @@ fn t62_what_holds_a_secret_cannot_be_printed() {
     is_unprinted!(
         toolgate_auth::Secret,
         toolgate_policy::keys::NewApiKey,
-        crate::console::ConsoleSessions,
+        crate::operator::ConsoleSessions,
         crate::oauth::IdentityIssuers,
         crate::oauth::PendingIdentifications,
         toolgate_auth::client::UserIdentification,

@@ -1,42 +1,12 @@
 //! Handle of a child process.
 
 use std::future::Future;
-use std::sync::Arc;
-use std::time::Duration;
 
 use tokio::net::unix::pipe;
 use tokio::sync::watch;
 
-use crate::link::{ChildProgress, GuardianLink};
-
-/// Timeouts of the shutdown steps of a child.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ShutdownSteps {
-    /// Time from closing its standard input to SIGTERM. Default: 2 s.
-    pub stdin_grace: Duration,
-    /// Time from SIGTERM to SIGKILL. Default: 2 s.
-    pub term_grace: Duration,
-}
-
-impl Default for ShutdownSteps {
-    fn default() -> Self {
-        Self {
-            stdin_grace: Duration::from_secs(2),
-            term_grace: Duration::from_secs(2),
-        }
-    }
-}
-
-/// Exit of a child: status or signal.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ChildExit {
-    /// Exit status.
-    Code(i32),
-    /// Number of the signal that terminated it.
-    Signal(i32),
-    /// Unknown: the guardian died, or the child could not be killed.
-    Unknown,
-}
+use crate::lifecycle::{ChildExit, ChildProgress, ShutdownSteps};
+use crate::link::ChildGuard;
 
 /// Running child process: its pipes and its shutdown.
 ///
@@ -112,35 +82,8 @@ async fn wait_for_progress(
         .unwrap_or(ChildExit::Unknown)
 }
 
-/// Guard of a child: ends the child when dropped.
-#[derive(Debug)]
-pub(crate) struct ChildGuard {
-    pub(crate) link: Arc<GuardianLink>,
-    pub(crate) id: u64,
-    pub(crate) pid: i32,
-    pub(crate) steps: ShutdownSteps,
-    pub(crate) progress: watch::Receiver<ChildProgress>,
-    pub(crate) end_requested: bool,
-}
-
-impl ChildGuard {
-    fn end(&mut self, stdin: Option<pipe::Sender>) {
-        if !self.end_requested && !self.progress.borrow().ended {
-            self.end_requested = true;
-            self.link.end(self.id, self.steps, stdin);
-        }
-    }
-}
-
 impl Drop for ChildProcess {
     fn drop(&mut self) {
         self.guard.end(self.stdin.take());
-    }
-}
-
-/// Ends a child whose start was canceled.
-impl Drop for ChildGuard {
-    fn drop(&mut self) {
-        self.end(None);
     }
 }

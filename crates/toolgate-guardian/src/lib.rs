@@ -27,15 +27,17 @@ mod environment;
 mod error;
 mod frame;
 mod guardian;
+mod lifecycle;
 mod link;
 mod message;
 mod start;
 mod supervisor;
 
-pub use child::{ChildExit, ChildProcess, ShutdownSteps};
+pub use child::ChildProcess;
 pub use environment::{DEFAULT_ALLOWLIST, environment};
 pub use error::Error;
 pub use guardian::{Guardian, SpawnCommand};
+pub use lifecycle::{ChildExit, ShutdownSteps};
 pub use supervisor::run_if_asked;
 
 /// Hidden first argument that makes a process the guardian.

@@ -12,20 +12,40 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::net::unix::pipe;
 use tokio::sync::{oneshot, watch};
 
-use crate::child::{ChildExit, ChildGuard, ShutdownSteps};
 use crate::frame;
+use crate::lifecycle::{ChildExit, ChildProgress, ShutdownSteps};
 use crate::message::{GuardianEvent, GuardianRequest, WireSteps};
 use crate::{Error, message};
 
-/// Lifecycle state of a child.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct ChildProgress {
-    pub(crate) exit: Option<ChildExit>,
-    pub(crate) ended: bool,
-}
-
 /// Response to a spawn request: a started child, or an error.
 pub(crate) type SpawnResult = Result<(ChildGuard, Vec<OwnedFd>), Error>;
+
+/// Guard of a child: ends the child when dropped.
+#[derive(Debug)]
+pub(crate) struct ChildGuard {
+    pub(crate) link: Arc<GuardianLink>,
+    pub(crate) id: u64,
+    pub(crate) pid: i32,
+    pub(crate) steps: ShutdownSteps,
+    pub(crate) progress: watch::Receiver<ChildProgress>,
+    pub(crate) end_requested: bool,
+}
+
+impl ChildGuard {
+    pub(crate) fn end(&mut self, stdin: Option<pipe::Sender>) {
+        if !self.end_requested && !self.progress.borrow().ended {
+            self.end_requested = true;
+            self.link.end(self.id, self.steps, stdin);
+        }
+    }
+}
+
+/// Ends a child whose start was canceled.
+impl Drop for ChildGuard {
+    fn drop(&mut self) {
+        self.end(None);
+    }
+}
 
 #[derive(Debug)]
 pub(crate) struct GuardianLink {

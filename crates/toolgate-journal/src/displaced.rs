@@ -7,8 +7,8 @@
 use crate::chain::{self, LockedChain};
 use crate::disk::{OpenSegment, open_private};
 use crate::error::Error;
+use crate::failure::FailureCause;
 use crate::notice;
-use crate::repair::FailureCause;
 use crate::writer::JournalWriter;
 use ring::digest;
 use std::fs;

@@ -13,10 +13,9 @@ use crate::record::{ChainTip, utc_us};
 use crate::recover::{self, ChainTakeover, TakeoverAttempt};
 use crate::segment_contents::{OpenCalls, SegmentContents};
 use crate::sign::CheckpointSigner;
-use crate::terms::with_terms;
+use crate::terms::introduce;
 use crate::verify;
 use crate::writer::{AppendResult, JournalShared, JournalWriter, QueuedEntry};
-use std::fmt;
 use std::future::Future;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
@@ -24,22 +23,6 @@ use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::thread::{self, JoinHandle};
 use tokio::sync::oneshot;
-
-/// Position of a durable record; proof that the record is on disk.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct AuditReceipt {
-    /// Id of the chain.
-    pub chain: Arc<str>,
-    /// Sequence number of the record in the chain, from 1.
-    pub seq: u64,
-}
-
-impl fmt::Display for AuditReceipt {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}", self.chain, self.seq)
-    }
-}
 
 /// Health of the journal.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,9 +35,6 @@ pub enum JournalHealth {
     /// The journal is closed.
     Closed,
 }
-
-/// Number of digits of the digest of `mac.key` in `key_id`.
-const KEY_ID_DIGITS: usize = 16;
 
 /// Maximum number of first records that are written in one batch with the introduction.
 const MAX_UNSIGNED_START: usize = 32;
@@ -440,23 +420,6 @@ fn write_start(writer: &mut JournalWriter, mut first: Vec<AuditEntry>) -> Result
         writer.write(chunk.iter())?;
     }
     Ok(())
-}
-
-/// Adds the fields that identify the writing process to an entry.
-pub(crate) fn introduce(
-    mut entry: AuditEntry,
-    options: &JournalOptions,
-    mac_key: &str,
-) -> AuditEntry {
-    let mut fields = options.extra_fields.clone();
-    fields.append(&mut entry.fields);
-    entry.fields = fields;
-    let key_id = mac_key.get(..KEY_ID_DIGITS).unwrap_or(mac_key);
-    with_terms(entry, options, mac_key)
-        .with("product", options.product.as_str())
-        .with("config_hash", options.config_hash.as_str())
-        .with("key_id", key_id)
-        .with("pid", std::process::id())
 }
 
 fn limit(options: &JournalOptions) -> usize {

@@ -9,12 +9,13 @@ use crate::chain::{self, LockedChain};
 use crate::disk::open_private;
 use crate::entry::{AuditEntry, AuditEvent, ValidatedEntry};
 use crate::error::Error;
-use crate::journal::introduce;
+use crate::failure::FailureCause;
 use crate::mirror::CheckpointMirror;
 use crate::notice;
 use crate::record::{ChainTip, utc_us};
 use crate::recover::{self, TakeoverAttempt};
 use crate::segment_contents::{OpenCalls, SegmentContents};
+use crate::terms::introduce;
 use crate::writer::JournalWriter;
 use std::fs;
 use std::io::{self, Write};
@@ -25,27 +26,6 @@ const REPAIR_SPACE_BYTES: usize = 256 * 1024;
 
 /// Maximum number of call ends that are stored for later.
 const MAX_STORED_ENDS: usize = 8192;
-
-/// Cause of a failure.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum FailureCause {
-    /// The disk is full.
-    DiskFull,
-    /// The file must not be used again.
-    FileUnusable,
-    /// The path no longer leads to the open file.
-    Displaced,
-}
-
-impl FailureCause {
-    /// Classifies a write error. `FileTooLarge` is a limit of the single file, so a new chain can continue.
-    pub(crate) fn of(cause: &io::Error) -> Self {
-        match cause.kind() {
-            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Self::DiskFull,
-            _ => Self::FileUnusable,
-        }
-    }
-}
 
 impl JournalWriter {
     /// Stores the end of a call that could not be written: the call happened, whatever its caller was told.

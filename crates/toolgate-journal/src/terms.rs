@@ -7,6 +7,26 @@ use std::path::{Path, PathBuf};
 /// Largest integer of a record.
 const MAX_NUMBER: u64 = (1 << 53) - 1;
 
+/// Number of digits of the digest of `mac.key` in `key_id`.
+const KEY_ID_DIGITS: usize = 16;
+
+/// Adds the fields that identify the writing process to an entry.
+pub(crate) fn introduce(
+    mut entry: AuditEntry,
+    options: &JournalOptions,
+    mac_key: &str,
+) -> AuditEntry {
+    let mut fields = options.extra_fields.clone();
+    fields.append(&mut entry.fields);
+    entry.fields = fields;
+    let key_id = mac_key.get(..KEY_ID_DIGITS).unwrap_or(mac_key);
+    with_terms(entry, options, mac_key)
+        .with("product", options.product.as_str())
+        .with("config_hash", options.config_hash.as_str())
+        .with("key_id", key_id)
+        .with("pid", std::process::id())
+}
+
 /// Adds the bounds of the unsigned end, the digest of `mac.key` and the path of the checkpoint mirror.
 pub(crate) fn with_terms(entry: AuditEntry, options: &JournalOptions, mac_key: &str) -> AuditEntry {
     let micros = options.checkpoint_interval.as_micros();

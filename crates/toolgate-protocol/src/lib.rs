@@ -1,7 +1,7 @@
 //! Model Context Protocol without I/O: no runtime, no clock, no sockets.
 //!
 //! - [`json`]: the strict JSON reader, the only entry for untrusted bytes.
-//! - [`message`]: the JSON-RPC envelope.
+//! - [`message`]: the JSON-RPC envelope. [`batch`]: batches of them.
 //! - [`method`]: method names, parameters and results, one file a method.
 //! - [`dialect`]: differences between protocol revisions, one file a revision.
 //! - [`normalize`]: repair of definitions and results that servers send.
@@ -10,6 +10,7 @@
 //! - [`memory_budget`]: memory budget for all messages that are held.
 //! - [`unreadable`]: classification of text that cannot be parsed as a message.
 
+pub mod batch;
 pub mod dialect;
 pub mod json;
 pub mod memory_budget;

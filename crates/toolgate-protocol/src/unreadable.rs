@@ -10,7 +10,7 @@ const MAX_HEAD_BYTES: usize = 256;
 /// Maximum length of a compared key, in bytes; `jsonrpc` is the longest relevant key.
 const MAX_KEY_BYTES: usize = 8;
 /// Maximum number of reply ids that one text yields: those of one batch.
-const MAX_REPLIES: usize = crate::message::MAX_BATCH_MESSAGES;
+const MAX_REPLIES: usize = crate::batch::MAX_BATCH_MESSAGES;
 
 /// Classification of a text that cannot be parsed as a message.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -17,7 +17,9 @@ pub mod client;
 pub mod edge;
 pub mod guide;
 pub mod handlers;
+mod header_value;
 pub mod ids;
+mod param_headers;
 mod seal;
 mod serve;
 

@@ -1,10 +1,7 @@
 //! Verification of access tokens from the configured issuers.
 
-use crate::{
-    config::{Config, IssuerSettings},
-    runtime::compose,
-    runtime::snapshot::GatewayResources,
-};
+use super::required_scopes;
+use crate::config::{Config, IssuerSettings};
 use std::{sync::Arc, time::Duration};
 use toolgate::auth::{
     Secret,
@@ -22,27 +19,16 @@ pub(crate) struct TokenVerifier {
 }
 
 impl TokenVerifier {
-    /// Builds the verifier of a config. The previous one is reused if nothing changed, secrets included. Otherwise
-    /// the new one continues with its remembered DPoP proofs.
+    /// Builds the verifier of a config, with the introspection secret of each issuer. The previous one is reused if
+    /// nothing changed, secrets included. Otherwise the new one continues with its remembered DPoP proofs.
     ///
     /// # Errors
-    /// A secret cannot be read; the message says why.
-    pub(crate) async fn build(
+    /// The system provides no random numbers.
+    pub(crate) fn build(
         config: &Config,
-        shared: &GatewayResources,
+        secrets: Vec<Option<Secret>>,
         before: Option<(&Config, &TokenVerifier)>,
     ) -> Result<TokenVerifier, String> {
-        let mut secrets = Vec::new();
-        for settings in &config.auth.issuers {
-            secrets.push(match &settings.introspection {
-                Some(introspect) => Some(
-                    shared
-                        .read_secret(config, &introspect.client_secret)
-                        .await?,
-                ),
-                None => None,
-            });
-        }
         if let Some((old, tokens)) = before
             && old.auth == config.auth
             && issuer_limits(old) == issuer_limits(config)
@@ -87,7 +73,7 @@ fn build_resource_server(
     };
     let (fetching, remembered) = issuer_limits(config);
     let mut server = ResourceServer::new(resource.clone())
-        .scopes(compose::required_scopes(config).all())
+        .scopes(required_scopes(config).all())
         .limits(remembered);
     if auth.danger_ask_every {
         server = server.danger_introspect_at_every_issuer();

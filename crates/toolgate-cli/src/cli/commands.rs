@@ -17,11 +17,13 @@ mod tasks;
 mod unavailable;
 
 use crate::{
-    cli::args::{Cli, CliCommand, ListenOptions},
+    args::{Cli, CliCommand, ListenOptions},
     cli::demo,
     config::{Config, ConfigError},
-    console::revoke_all_sessions,
-    operator::control::{ControlResponse, GatewaySockets},
+    operator::{
+        control::{ControlResponse, GatewaySockets},
+        revoke_all_sessions,
+    },
     serve::{self, GatewayTransport, StartOptions},
 };
 use data_dir::DataLocation;

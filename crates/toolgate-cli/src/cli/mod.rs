@@ -1,6 +1,5 @@
-//! Command line: arguments, commands and what they print.
+//! Commands of the program, and what they print.
 
-pub(crate) mod args;
 pub(crate) mod commands;
 pub(crate) mod demo;
 pub(crate) mod history;

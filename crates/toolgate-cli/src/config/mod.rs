@@ -60,7 +60,7 @@ pub(crate) use pins::PinSettings;
 pub(crate) use rate::RateSetting;
 pub(crate) use revision::RevisionChoice;
 pub(crate) use rule::{ConfigRule, ConfigRuleAction};
-pub(crate) use search::SearchSettings;
+pub(crate) use search::{MAX_SEARCH_RESULTS, SEARCH_SERVER, SearchSettings};
 pub(crate) use secret_rules::SecretRuleFiles;
 pub(crate) use server::{OutputCheck, ServerSettings, UnknownArguments};
 pub(crate) use token::TokenSource;

@@ -2,7 +2,7 @@
 //! starts all of them would start itself endlessly.
 
 use super::{Config, ConfigError, ConfigSource, ServerSettings};
-use crate::cli::args::{Cli, CliCommand};
+use crate::args::{Cli, CliCommand};
 use clap::Parser;
 use std::{
     ffi::OsStr,

@@ -129,7 +129,7 @@ pub(super) fn read_tool_globs(
     servers: &[ServerSettings],
     search: bool,
 ) -> Result<Vec<NameGlob>, ConfigError> {
-    let ours = |id: &str| search && id == crate::runtime::search::SEARCH_SERVER;
+    let ours = |id: &str| search && id == super::search::SEARCH_SERVER;
     let glob = |item: ConfigField<'_>| {
         let glob = NameGlob::parse_tools(item.text()?).map_err(|text| item.error(text))?;
         match glob.server() {

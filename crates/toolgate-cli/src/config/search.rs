@@ -8,7 +8,11 @@ use super::{
     section::{ConfigField, ConfigSection},
     server::ServerSettings,
 };
-use crate::runtime::search::{MAX_SEARCH_RESULTS, SEARCH_SERVER};
+
+/// Server name of the search tools in rules and audit records.
+pub(crate) const SEARCH_SERVER: &str = "toolgate";
+/// Maximum number of results of one search.
+pub(crate) const MAX_SEARCH_RESULTS: u64 = 50;
 
 /// Tool search settings.
 #[derive(Clone, Debug)]

@@ -1,7 +1,7 @@
 //! Bodies of requests from the console's and the sign-in pages.
 
 use super::not_from_console;
-use crate::serve::routes::text_response;
+use crate::responses::text_response;
 use http::{Request, Response, StatusCode, header};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;

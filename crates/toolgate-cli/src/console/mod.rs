@@ -1,15 +1,14 @@
 //! Web console: the page on which a person sees tools and calls, and decides about approvals.
 
 mod body;
-mod sessions;
 mod sign_in;
 mod static_files;
 
 use crate::{
     oauth::{BrowserSignIns, CONSOLE_REDIRECT_PATH},
-    operator::api::OperatorApi,
+    operator::{ConsoleSession, ConsoleSessions, api::OperatorApi},
+    responses::text_response,
     runtime::call_feed::ConsoleEvent,
-    serve::routes::text_response,
 };
 use http::{HeaderValue, Method, Request, Response, StatusCode, header};
 use hyper::body::Incoming;
@@ -19,8 +18,6 @@ use tokio::sync::{broadcast, mpsc};
 use toolgate::edge::http::Body;
 
 pub(crate) use body::{MAX_UNAUTHENTICATED_BODY_BYTES, read_body};
-use sessions::ConsoleSession;
-pub(crate) use sessions::{ConsoleSessions, revoke_all_sessions};
 
 /// Handler of the console's routes.
 pub(crate) struct WebConsole {

@@ -6,7 +6,7 @@ use crate::{
         CONSOLE_REDIRECT_PATH, CompletedSignIn, KeyGenerationCheck, SignInTarget,
         caller_credentials,
     },
-    serve::routes::text_response,
+    responses::text_response,
 };
 use http::{Request, Response, StatusCode, header};
 use hyper::body::Incoming;

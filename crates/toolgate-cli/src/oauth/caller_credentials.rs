@@ -1,22 +1,14 @@
 //! Credentials of single callers at a server. An operator names the caller for whom a person signs in.
 
 use super::SignInTarget;
-use crate::{
-    config::{Config, ConfigValue, RemoteAddress},
-    servers::ServerSupervisor,
-};
-use futures_util::future::join_all;
-use std::{path::Path, time::Duration};
-use tokio::time::timeout;
+use crate::config::{Config, RemoteAddress};
+use std::path::Path;
 use toolgate::visible_line;
 use toolgate_auth::client::{CredentialStore, FileCredentialStore, OAuthCredential, StoreError};
 use toolgate_policy::{Approver, keys::ApiKeys};
 
 /// Deleted credentials, with their keys in the store.
 pub(crate) type DeletedCredentials = Vec<(String, OAuthCredential)>;
-
-/// Timeout for revoking deleted credentials.
-const REVOCATION_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Returns the store key of a credential. Neither a server ID nor a URL contains a space.
 pub(super) fn store_key(id: &str, address: &RemoteAddress, caller: Option<&str>) -> String {
@@ -150,38 +142,6 @@ pub(crate) async fn check_quota(config: &Config, at: SignInTarget<'_>) -> Result
     Err(format!(
         "{most} callers are already signed in at {id}; sign one of them out, or raise callers_per_server in [limits]"
     ))
-}
-
-/// Revokes deleted credentials at their authorization servers, as far as these are reachable. Without a supervisor,
-/// the keyring is not read.
-pub(crate) async fn revoke_credentials(
-    config: &Config,
-    grants: &Path,
-    forgotten: &DeletedCredentials,
-    servers: Option<&ServerSupervisor>,
-) {
-    let each = forgotten.iter().filter_map(|(key, grant)| {
-        let (id, url, caller) = split_key(key);
-        let caller = caller?;
-        let server = config.servers.iter().find(|server| server.id == id)?;
-        let address = server.address.as_ref().filter(|at| at.url == url)?;
-        let at = SignInTarget {
-            server_id: id,
-            address,
-            credentials_dir: grants,
-            caller: Some(caller),
-        };
-        Some(async move {
-            let secret = match (servers, address.client.credential_value()) {
-                (Some(servers), _) => servers.client_secret(config, address).await,
-                (None, given) => given.map(ConfigValue::read).transpose(),
-            };
-            if let Ok(login) = secret.and_then(|secret| at.oauth_client(secret)) {
-                login.build().revoke(grant).await;
-            }
-        })
-    });
-    let _ = timeout(REVOCATION_TIMEOUT, join_all(each)).await;
 }
 
 /// Deletes the credentials of an API key at every server, because the next owner of its name may be another person.

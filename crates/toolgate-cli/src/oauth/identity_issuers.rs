@@ -1,7 +1,7 @@
 //! Users of issuers, who prove their identity on a page of the gateway.
 
 use super::browser_flows::{BrowserFlowPurpose, BrowserFlows};
-use crate::{authentication, config::Config, runtime::snapshot::GatewayResources};
+use crate::{authentication, config::Config};
 use std::{collections::BTreeMap, sync::Arc};
 use toolgate_auth::{
     Secret, Url,
@@ -16,24 +16,16 @@ const UNEXPECTED_IDENTITY_MESSAGE: &str = "this response does not belong to a si
 pub(crate) struct IdentityIssuers(BTreeMap<String, Arc<UserIdentification>>);
 
 impl IdentityIssuers {
-    /// Builds the clients for the issuers of the config.
-    ///
-    /// # Errors
-    /// A secret cannot be read; the message says why.
-    pub(crate) async fn build(
-        config: &Config,
-        shared: &GatewayResources,
-    ) -> Result<IdentityIssuers, String> {
+    /// Builds the clients for the issuers of the config, with the client secret of each issuer.
+    pub(crate) fn build(config: &Config, secrets: Vec<Option<Secret>>) -> IdentityIssuers {
         let mut users = IdentityIssuers::default();
         let Some(resource) = &config.auth.resource else {
-            return Ok(users);
+            return users;
         };
-        for issuer in &config.auth.issuers {
+        for (issuer, secret) in config.auth.issuers.iter().zip(secrets) {
             let Some(set) = &issuer.sign_in else { continue };
-            let authenticate = match &set.client_secret {
-                Some(source) => {
-                    ClientAuthentication::Secret(shared.read_secret(config, source).await?)
-                }
+            let authenticate = match secret {
+                Some(secret) => ClientAuthentication::Secret(secret),
                 None => ClientAuthentication::None,
             };
             let client = RegisteredClient::new(set.client_id.as_str(), authenticate);
@@ -43,7 +35,7 @@ impl IdentityIssuers {
                 .limits(authentication::issuer_limits(config).0);
             users.0.insert(issuer.id.clone(), Arc::new(asks));
         }
-        Ok(users)
+        users
     }
 
     /// Returns the names of the issuers.

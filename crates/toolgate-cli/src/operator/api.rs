@@ -12,8 +12,10 @@ pub(crate) use notes::{DefinitionNotes, lines as note_lines};
 pub(crate) use status::sign_in_record;
 
 use crate::{
-    console::ConsoleSessions,
-    operator::item_view::{self, ITEM_LISTS},
+    operator::{
+        ConsoleSessions,
+        item_view::{self, ITEM_LISTS},
+    },
     runtime::active::ActiveSnapshot,
     runtime::call_feed::{CallFeed, ConsoleEvent, millis},
     runtime::dry_run::nearest_name,

@@ -1,6 +1,7 @@
 //! Composition of the service stack from a config: members, aggregate, and policies.
 
 use crate::{
+    authentication::required_scopes,
     config::{
         Config, ConfigRule, ConfigRuleAction as Verdict, ConfigSource, ConfigValue, GatewayLimits,
         NameGlob, OutputCheck, RateSetting, ServerSettings, UnknownArguments,
@@ -24,9 +25,8 @@ use toolgate_policy::{
     CallTimeout, CircuitBreaker, ClientApprovals, ConcurrencyLimit, ConcurrencyLimits,
     ElicitationPolicy, ErrorTextMode, GatewayPolicy, GlobPattern, InputRequestPolicy,
     OnInvalidOutput, OnOutboundSecret, OnPlaceholder, OnSecret, OutputValidation, PerServer,
-    QuorumRule, QuorumRules, RateQuota, RateRule, RequiredDefaults, RequiredScopes, RuleAction,
-    SamplingPolicy, SanitizeConfig, SchemaBounds, SchemaSanitizer, ScopeRule, SizeLimits,
-    UriSpelling,
+    QuorumRule, QuorumRules, RateQuota, RateRule, RequiredDefaults, RuleAction, SamplingPolicy,
+    SanitizeConfig, SchemaBounds, SchemaSanitizer, SizeLimits, UriSpelling,
 };
 use toolgate_protocol::{
     json,
@@ -282,18 +282,6 @@ fn size_limits(config: &Config) -> SizeLimits {
         description: limits.description_bytes,
         ..SizeLimits::default()
     }
-}
-
-/// Returns the scopes that tokens need.
-pub(crate) fn required_scopes(config: &Config) -> RequiredScopes {
-    let patterns =
-        |globs: &[NameGlob]| globs.iter().map(|g| GlobPattern::new(g.as_str())).collect();
-    let rules = config.auth.scopes.iter().map(|scope| ScopeRule {
-        tools: patterns(&scope.tools),
-        except: patterns(&scope.except),
-        scopes: scope.scopes.clone(),
-    });
-    RequiredScopes::new(rules.collect()).implying(config.auth.implies.clone())
 }
 
 /// Returns the contents of calls that are audited.

@@ -1,9 +1,8 @@
 //! Dry runs of calls: the request, and the rendered result.
 
 use crate::{
-    authentication::http_caller_name,
+    authentication::{http_caller_name, required_scopes},
     config::{Config, IssuerSettings},
-    runtime::compose,
 };
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -125,7 +124,7 @@ pub(crate) fn add_authentication(
         way.outcome = PredictedOutcome::Deny;
         let needs = match config.auth.issuers.is_empty() {
             true => Vec::new(),
-            false => compose::required_scopes(config).required(item, Some(call.name())),
+            false => required_scopes(config).required(item, Some(call.name())),
         };
         let mut why = "anonymous access is denied; a key or a token is required".to_owned();
         if !needs.is_empty() {
@@ -146,7 +145,7 @@ pub(crate) fn add_authentication(
     if way.outcome == PredictedOutcome::Hide || !config.auth.issuers.iter().any(of) {
         return Vec::new();
     }
-    let needs = compose::required_scopes(config).required(item, Some(call.name()));
+    let needs = required_scopes(config).required(item, Some(call.name()));
     let why = match needs.is_empty() {
         true => "its token needs no scope for this".to_owned(),
         false => format!(

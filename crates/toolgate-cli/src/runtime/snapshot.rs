@@ -2,7 +2,7 @@
 
 use crate::{
     authentication::{Authenticator, CallerTokens, TokenVerifier, http_caller_name},
-    config::{Config, TokenSource},
+    config::{Config, IssuerSettings, TokenSource},
     oauth::{IdentityIssuers, SIGN_IN_PATH, SignInInstructions, SignInLinks, SignInPages},
     runtime::call_feed::CallFeed,
     runtime::compose,
@@ -95,7 +95,13 @@ impl GatewayResources {
             None => None,
         };
         let tokens = before.map(|before| (&before.config, &before.token_verifier));
-        let tokens = TokenVerifier::build(&config, self, tokens).await?;
+        let secrets = self.issuer_secrets(&config, |issuer| {
+            issuer
+                .introspection
+                .as_ref()
+                .map(|with| &with.client_secret)
+        });
+        let tokens = TokenVerifier::build(&config, secrets.await?, tokens)?;
         let door = Arc::new(Authenticator {
             resource: tokens.resource_server.clone(),
             guard: self.host_guard(&config),
@@ -106,7 +112,10 @@ impl GatewayResources {
                 .then(|| (self.caller_tokens.clone(), config.limits.callers_per_server)),
             token,
         });
-        let users = IdentityIssuers::build(&config, self).await?;
+        let secrets = self.issuer_secrets(&config, |issuer| {
+            issuer.sign_in.as_ref()?.client_secret.as_ref()
+        });
+        let users = IdentityIssuers::build(&config, secrets.await?);
         let pages = self.sign_in_pages(&config, &users);
         let leases = self.supervisor.lease(compose::server_specs(
             &config,
@@ -162,15 +171,30 @@ impl GatewayResources {
         })
     }
 
+    /// Reads one secret of each issuer; `None` for an issuer without it.
+    ///
+    /// # Errors
+    /// A secret cannot be read; the message says why.
+    async fn issuer_secrets(
+        &self,
+        config: &Config,
+        source: fn(&IssuerSettings) -> Option<&TokenSource>,
+    ) -> Result<Vec<Option<Secret>>, String> {
+        let mut secrets = Vec::new();
+        for issuer in &config.auth.issuers {
+            secrets.push(match source(issuer) {
+                Some(source) => Some(self.read_secret(config, source).await?),
+                None => None,
+            });
+        }
+        Ok(secrets)
+    }
+
     /// Reads a secret of the config from its source.
     ///
     /// # Errors
     /// The secret cannot be read; the message says why.
-    pub(crate) async fn read_secret(
-        &self,
-        config: &Config,
-        source: &TokenSource,
-    ) -> Result<Secret, String> {
+    async fn read_secret(&self, config: &Config, source: &TokenSource) -> Result<Secret, String> {
         let within = Duration::from_secs(config.limits.start_seconds);
         let read = self.supervisor.read_secret(&source.value, within).await;
         source.check_value(read).map_err(|error| error.to_string())

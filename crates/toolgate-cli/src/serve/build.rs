@@ -4,9 +4,12 @@ use super::StartOptions;
 use crate::{
     authentication::{CallerTokens, RejectionLimiter},
     banner::{StartupBanner, option_words},
-    console::{ConsoleSessions, WebConsole},
+    console::WebConsole,
     oauth::{self, BrowserSignIns, PendingIdentifications, SignInInstructions, SignInLinks},
-    operator::api::{DefinitionNotes, OperatorApi},
+    operator::{
+        ConsoleSessions,
+        api::{DefinitionNotes, OperatorApi},
+    },
     runtime::active::ActiveSnapshot,
     runtime::call_feed::CallFeed,
     runtime::compose,

@@ -11,6 +11,7 @@ use crate::{
     },
     console::WebConsole,
     oauth::SIGN_IN_PATH,
+    responses::text_response,
     runtime::active::ActiveSnapshot,
     serve::edge_audit::EdgeAudit,
 };
@@ -267,17 +268,6 @@ fn rejection_response(out: &AuthRejection) -> Response<Body> {
     headers.insert(
         header::WWW_AUTHENTICATE,
         HeaderValue::from_static(challenge),
-    );
-    response
-}
-
-/// Builds a response of one line of plain text.
-pub(crate) fn text_response(status: StatusCode, text: &str) -> Response<Body> {
-    let mut response = Response::new(Body::full(format!("{text}\n")));
-    *response.status_mut() = status;
-    response.headers_mut().insert(
-        header::CONTENT_TYPE,
-        HeaderValue::from_static("text/plain; charset=utf-8"),
     );
     response
 }

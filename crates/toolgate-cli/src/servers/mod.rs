@@ -7,12 +7,14 @@
 //! - `lifecycle`: lifecycle loop of a process or connection.
 //! - `per_caller`: a server to which each caller has a connection of its own.
 //! - `caller_sign_ins`: callers with a sign-in of their own, and callers that need one.
+//! - `credential_revocation`: revocation of deleted credentials.
 //! - `revision`: change of the protocol revision of a server.
 //! - `launch`: start of a process, by the guardian or by a test.
 
 mod backoff;
 mod caller_sign_ins;
 mod connection_state;
+mod credential_revocation;
 mod down_reason;
 mod launch;
 mod lease;
@@ -30,6 +32,7 @@ mod supervisor;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use credential_revocation::revoke_credentials;
 pub(crate) use lease::ServerLease;
 pub(crate) use lists::LastLists;
 pub(crate) use spec::ServerSpec;

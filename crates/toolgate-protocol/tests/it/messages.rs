@@ -3,8 +3,9 @@
 use super::mutations::{Dice, SEEDS};
 use std::time::{Duration, Instant};
 use toolgate_protocol::{
+    batch::read_batch,
     json::{Json, JsonKind, JsonLimits},
-    message::{self, JsonRpcMessage},
+    message::JsonRpcMessage,
 };
 
 /// Messages of every kind and revision, good ones and some that are almost good.
@@ -39,7 +40,7 @@ fn take(bytes: Vec<u8>) -> bool {
         return false;
     };
     if json.kind() == JsonKind::Array {
-        message::read_batch(&json).is_ok_and(|all| all.iter().any(Result::is_ok))
+        read_batch(&json).is_ok_and(|all| all.iter().any(Result::is_ok))
     } else {
         JsonRpcMessage::read(&json).is_ok_and(|message| {
             if let JsonRpcMessage::Request { id, .. } = &message {

@@ -9,6 +9,7 @@ use super::{
 use std::sync::{Arc, atomic::Ordering::Relaxed};
 use toolgate_core::ReporterEvent;
 use toolgate_protocol::{
+    batch::read_batch,
     json::{Json, JsonKind, ObjectWriter, ReadError},
     memory_budget::MemoryPermit,
     message::{self, Id, JsonRpcMessage, MalformedMessage, RpcError, code},
@@ -81,7 +82,7 @@ impl ServerConnection {
         if !batches || json.kind() != JsonKind::Array {
             return self.handle_message(&json, JsonRpcMessage::read(&json), stateless, carrier);
         }
-        match message::read_batch(&json) {
+        match read_batch(&json) {
             Ok(messages) => json.items().zip(messages).for_each(|(json, message)| {
                 self.handle_message(&json, message, stateless, carrier)
             }),

@@ -2,11 +2,11 @@
 
 use super::{
     connection::{RequestFailure, RequestPurpose},
-    http::ParamHeaders,
     negotiate::write_client_meta,
     remote::RemoteServer,
     status::sanitize_line,
 };
+use crate::param_headers::ParamHeaders;
 use std::{
     collections::{HashSet, VecDeque},
     sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::Ordering::Relaxed},

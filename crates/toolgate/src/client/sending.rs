@@ -3,10 +3,10 @@
 use super::{
     call,
     connection::{RequestFailure, RequestPurpose},
-    http::ParamHeaders,
     remote::RemoteServer,
-    transport::{MirroredHeaders, ParamHeaderList},
+    transport::MirroredHeaders,
 };
+use crate::param_headers::{ParamHeaderList, ParamHeaders};
 use toolgate_core::{Call, Error, ErrorKind, ListRequest, Op, SchemaViolation};
 use toolgate_protocol::{json::Json, message::code, method::definition::ItemKind};
 

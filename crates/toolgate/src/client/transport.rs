@@ -1,15 +1,12 @@
 //! Transport trait: byte stream or HTTP, transparent to the rest of the client.
 
 use super::connection::{RequestFailure, ServerConnection};
-use http::{HeaderName, HeaderValue};
+use crate::param_headers::ParamHeaderList;
 use toolgate_core::BoxFuture;
 use toolgate_protocol::{
     json::Json,
     message::{self, Id},
 };
-
-/// Headers that repeat arguments of a call.
-pub(super) type ParamHeaderList = Vec<(HeaderName, HeaderValue)>;
 
 /// Parts of a request that headers repeat, for intermediaries that route by them.
 #[derive(Default)]

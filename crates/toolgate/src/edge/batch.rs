@@ -8,9 +8,10 @@ use super::{
 use std::sync::Arc;
 use toolgate_core::Caller;
 use toolgate_protocol::{
+    batch::read_batch,
     dialect::Dialect,
     json::{Json, JsonKind},
-    message::{self, JsonRpcMessage, MalformedMessage, RpcError, code},
+    message::{JsonRpcMessage, MalformedMessage, RpcError, code},
 };
 
 /// A parsed batch whose messages are not yet handled.
@@ -22,7 +23,7 @@ impl MessageBatch {
         if json.kind() != JsonKind::Array || !dialect.batches {
             return None;
         }
-        let read = message::read_batch(json).map(MessageBatch);
+        let read = read_batch(json).map(MessageBatch);
         Some(read.map_err(|bad| RpcError::new(code::INVALID_REQUEST, bad.reason)))
     }
 

@@ -1,7 +1,7 @@
 //! Validation of a server's definitions when it is built.
 
 use super::{Skill, registry::OfferedItems};
-use crate::client::http::ParamHeaders;
+use crate::param_headers::ParamHeaders;
 use std::{collections::HashSet, fmt};
 use toolgate_core::{Definition, ItemKind};
 use toolgate_policy::{SchemaBounds, check_schemas};

@@ -7,7 +7,7 @@ mod readable;
 mod search;
 
 use super::{CommandError, DataLocation, Result, offline, print};
-use crate::cli::args::AuditCommand;
+use crate::args::AuditCommand;
 use std::{
     io,
     path::{Path, PathBuf},

@@ -6,7 +6,7 @@ use super::{
     print, usage,
 };
 use crate::{
-    cli::args::CheckOptions,
+    args::CheckOptions,
     cli::override_lint,
     cli::unmatched_lint::{self, OfferedNames},
     cli::unreachable_lint,

@@ -2,7 +2,7 @@
 
 use super::{Result, collect_lists, print, send_by_id};
 use crate::{
-    cli::args::{ApproveOptions, FreezeCommand, FreezeTarget, GrantsCommand, ThawCommand},
+    args::{ApproveOptions, FreezeCommand, FreezeTarget, GrantsCommand, ThawCommand},
     operator::control::GatewaySockets,
     runtime::call_feed::millis,
     timestamp::format_timestamp,

@@ -2,8 +2,8 @@
 
 use super::{CommandError, DataLocation, Result, print};
 use crate::{
+    args::ExplainOptions,
     authentication::http_caller_name,
-    cli::args::ExplainOptions,
     cli::history,
     config::{Config, ConfigSource},
     operator::control::GatewaySockets,

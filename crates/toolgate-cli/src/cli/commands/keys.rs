@@ -2,16 +2,15 @@
 
 use super::{CommandError, DataLocation, Result, offline, print};
 use crate::{
-    cli::args::KeysCommand as Wanted,
+    args::KeysCommand as Wanted,
     oauth::{
-        caller_credentials::{
-            self, DeletedCredentials, delete_key_credentials, revoke_credentials,
-        },
+        caller_credentials::{self, DeletedCredentials, delete_key_credentials},
         credentials_dir,
     },
     operator::api::{KEY_EXPIRY_WARNING, key_error_message, key_json, sign_in_record},
     operator::control::{GatewaySockets, person},
     runtime::call_feed::millis,
+    servers::revoke_credentials,
     timestamp::format_timestamp,
 };
 use serde_json::{Value, json};

@@ -5,7 +5,7 @@ use super::{
     print,
 };
 use crate::{
-    cli::args::LoginOptions as Wanted,
+    args::LoginOptions as Wanted,
     config::keyring,
     config::{Config, ConfigValue},
     oauth::{self, KeyGenerationCheck, SignInTarget},

@@ -8,7 +8,7 @@ use super::{
     print,
 };
 use crate::{
-    cli::args::LogoutOptions,
+    args::LogoutOptions,
     config::Config,
     oauth::{self, SignInTarget, caller_credentials},
     timestamp::format_timestamp,

@@ -2,7 +2,7 @@
 
 use super::{CommandError, Result, print, send_by_id};
 use crate::{
-    cli::args::PinsCommand,
+    args::PinsCommand,
     operator::control::{ControlResponse, GatewaySockets},
 };
 use serde_json::{Value, json};

@@ -1,7 +1,9 @@
 //! API keys of callers: create, rotate, extend, revoke and list.
 
 use super::{ActionError, ActionResult, OperatorApi};
-use crate::{oauth::caller_credentials, runtime::call_feed::millis, timestamp::format_timestamp};
+use crate::{
+    oauth::caller_credentials, runtime::call_feed::millis, servers, timestamp::format_timestamp,
+};
 use serde_json::{Value, json};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use toolgate_policy::{
@@ -61,19 +63,14 @@ impl OperatorApi {
         }
         if !forgotten.is_empty() {
             let (plan, grants) = (self.active.snapshot(), self.credentials_dir.clone());
-            let servers = self.supervisor.clone();
+            let supervisor = self.supervisor.clone();
             #[allow(
                 clippy::disallowed_methods,
                 reason = "the credentials are deleted already; an authorization server that does not respond must not delay the response"
             )]
             tokio::spawn(async move {
-                caller_credentials::revoke_credentials(
-                    &plan.config,
-                    &grants,
-                    &forgotten,
-                    Some(&servers),
-                )
-                .await;
+                servers::revoke_credentials(&plan.config, &grants, &forgotten, Some(&supervisor))
+                    .await;
             });
         }
         Ok(servers)

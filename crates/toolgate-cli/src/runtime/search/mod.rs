@@ -7,8 +7,6 @@
 mod bm25;
 mod search_tools;
 
-pub(crate) use search_tools::{MAX_SEARCH_RESULTS, SEARCH_SERVER};
-
 use crate::config;
 use bm25::SearchIndex;
 use search_tools::{CALL_TOOL, FIND_TOOLS, SearchTools};

@@ -1,6 +1,7 @@
 //! Search tools of the gateway: their definitions, and the implementation of `find_tools`.
 
 use super::{SearchableTools, ToolSearch};
+use crate::config::{MAX_SEARCH_RESULTS, SEARCH_SERVER};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use tokio::sync::watch;
@@ -14,12 +15,8 @@ use toolgate_protocol::json::ObjectWriter;
 pub(crate) const FIND_TOOLS: &str = "find_tools";
 /// Name of the tool that calls a found tool.
 pub(crate) const CALL_TOOL: &str = "call_tool";
-/// Server name of the search tools in rules and audit records.
-pub(crate) const SEARCH_SERVER: &str = "toolgate";
 /// Maximum length of a query in characters.
 const MAX_QUERY_CHARS: usize = 1000;
-/// Maximum number of results of one search.
-pub(crate) const MAX_SEARCH_RESULTS: u64 = 50;
 
 /// Definition fields that a search result contains.
 const RESULT_FIELDS: [&str; 6] = [

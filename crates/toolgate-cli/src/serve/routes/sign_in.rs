@@ -3,7 +3,7 @@
 //! The user proves their identity with the caller's API key, or by a sign-in at the issuer that named the caller. A
 //! secret that only the starting page has identifies a user who returns.
 
-use super::{HttpRoutes, text_response};
+use super::HttpRoutes;
 use crate::{
     authentication::Authenticator,
     console::{MAX_UNAUTHENTICATED_BODY_BYTES, answer, read_body},
@@ -12,6 +12,7 @@ use crate::{
         PendingIdentifications, REDIRECT_SEGMENT, SIGN_IN_PATH, SignInLinks, SignInTarget,
         caller_credentials,
     },
+    responses::text_response,
 };
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
 use hyper::body::Incoming;

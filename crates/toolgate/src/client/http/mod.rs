@@ -3,7 +3,7 @@
 //! - `post`: sending. `response`: reading of responses. `follow`: SSE responses.
 //! - `session`: the session of a legacy server. `listen`: the stream for its unsolicited messages.
 //! - `http_sse`: HTTP+SSE, the transport of 2024-11-05.
-//! - `headers`, `param_headers`: headers that repeat parts of a body.
+//! - `headers`: headers that repeat parts of a body.
 //! - `connection`, `server_url`, `events`, `sse`: the HTTP layer.
 //!
 //! Source: the pages on transports of all revisions.
@@ -16,7 +16,6 @@ mod http_sse;
 mod jobs;
 mod listen;
 mod options;
-mod param_headers;
 mod post;
 mod response;
 mod server_url;
@@ -24,7 +23,6 @@ mod session;
 mod sse;
 
 pub use options::{HeaderError, HttpOptions};
-pub(crate) use param_headers::{ParamHeaders, SAFE_RANGE, is_safe};
 
 use super::{
     connection::{ConnectionTasks, RequestFailure, ServerConnection},

@@ -1,6 +1,6 @@
 //! Protocol headers that repeat parts of the body, and the checks that both agree.
 
-use crate::client::http::{SAFE_RANGE, is_safe};
+use crate::param_headers::{SAFE_RANGE, is_safe};
 use base64::{Engine, engine::general_purpose::STANDARD};
 use http::{HeaderMap, HeaderValue};
 use std::borrow::Cow;

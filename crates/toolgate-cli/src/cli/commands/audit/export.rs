@@ -1,7 +1,7 @@
 //! `toolgate audit export`: the audit log in the formats of other systems, from the position of the last export.
 
 use super::{CommandError, Result, formats, period_start, print, unreadable};
-use crate::cli::args::ExportFormat;
+use crate::args::ExportFormat;
 use std::{
     collections::BTreeMap,
     fs, io,

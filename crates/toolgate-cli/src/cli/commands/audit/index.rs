@@ -4,7 +4,7 @@
 //! segment, so the index can hide a record but not invent one; `--no-index` and `verify` do not use it.
 
 use super::search::RecordPosition;
-use crate::cli::args::AuditSearchOptions;
+use crate::args::AuditSearchOptions;
 use rusqlite::{
     Connection, OptionalExtension, Row, ToSql, Transaction, TransactionBehavior, params,
 };

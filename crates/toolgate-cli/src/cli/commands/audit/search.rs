@@ -5,7 +5,7 @@
 //! read from its segment and checked.
 
 use super::{Result, index::AuditIndex, period_start, print, readable, unreadable};
-use crate::cli::args::AuditSearchOptions;
+use crate::args::AuditSearchOptions;
 use serde_json::Value;
 use std::{collections::BTreeMap, io, path::Path, process::ExitCode};
 use toolgate_journal::read::{self, SegmentFile, SegmentLine};

@@ -1,5 +1,5 @@
 use super::*;
-use crate::cli::args::examples::EXAMPLES;
+use crate::args::examples::EXAMPLES;
 use std::{collections::BTreeMap, path::PathBuf};
 
 /// Environment variable that writes the snapshots instead of comparing them.

@@ -2,13 +2,14 @@
 //!
 //! Source: the pages on tools and on the transports of 2026-07-28.
 
-use super::headers;
-use http::HeaderName;
+use crate::header_value::encode_value;
+use http::{HeaderName, HeaderValue};
 use std::collections::HashSet;
 use toolgate_core::SchemaViolation;
 use toolgate_protocol::json::{Json, JsonKind};
 
-use super::super::transport::ParamHeaderList;
+/// Headers that repeat arguments of a call.
+pub(crate) type ParamHeaderList = Vec<(HeaderName, HeaderValue)>;
 
 const PARAM_HEADER_KEYWORD: &str = "x-mcp-header";
 const PARAM_HEADER_PREFIX: &str = "mcp-param-";
@@ -72,10 +73,7 @@ impl ParamHeaders {
     /// # Errors
     /// The [`SchemaViolation`] of the first number outside ±([`MAX_SAFE_INTEGER`]), which must not be sent: an intermediary
     /// that compares header and body as doubles would confuse it with another number.
-    pub(in super::super) fn headers_for(
-        &self,
-        arguments: &Json,
-    ) -> Result<ParamHeaderList, SchemaViolation> {
+    pub(crate) fn headers_for(&self, arguments: &Json) -> Result<ParamHeaderList, SchemaViolation> {
         let header = |mark: &ParamHeader| {
             let found = mark
                 .path
@@ -84,7 +82,7 @@ impl ParamHeaders {
             if !is_safe(&found) {
                 return Some(Err(mark.out_of_range()));
             }
-            let value = headers::encode_value(&text(&found)?);
+            let value = encode_value(&text(&found)?);
             Some(Ok((mark.name.clone(), value)))
         };
         self.0.iter().filter_map(header).collect()
