@@ -29,9 +29,9 @@ const USAGE: &str = "usage: cargo xtask check | test | install | docs | requirem
   test     everything: check, licences, documents, all tests, the real clients and servers
   requirements [--write]
            docs/requirements.md against the tests; --write puts the tests that were found into it
-  docs [--write]
+  docs [--write] [--pages]
            checks links, examples and generated pages, and builds the book into target/book; --write writes the
-           generated pages
+           generated pages, --pages runs no example and builds nothing
   words    how many names and doc comments cannot be searched for or read, against the limits
   terms [--write]
            the search terms against the names and first doc lines of the items that implement them; --write writes the page
@@ -55,8 +55,11 @@ fn main() -> ExitCode {
             report.step("requirements", || requirements::check(write));
         }
         "docs" => {
-            let write = std::env::args().nth(2).as_deref() == Some("--write");
-            docs::all(&mut report, write);
+            let has = |option: &str| std::env::args().any(|arg| arg == option);
+            docs::pages(&mut report, has("--write"));
+            if !has("--pages") {
+                docs::examples_and_book(&mut report);
+            }
         }
         "words" => report.step("words", words::check),
         "terms" => {

@@ -15,8 +15,7 @@ fn sources(report: &mut Report) {
     report.step("clippy", clippy);
     report.step("requirements", || requirements::check(false));
     report.step("security rows", evidence::check);
-    report.step("links of the pages", docs::links::check);
-    report.step("names of code in the pages", docs::names::check);
+    docs::pages(report, false);
     report.step("lock file of the bench", bench::lock);
 }
 
