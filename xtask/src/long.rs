@@ -1,5 +1,8 @@
 //! The rows of the table of attacks with their full counts: the tests of every day try fewer.
 
+use std::env;
+use std::time::{SystemTime, UNIX_EPOCH};
+
 use crate::run::{cargo, must};
 
 /// The variable of a row, and how much it asks for.
@@ -12,6 +15,43 @@ const COUNTS: [(&str, &str); 7] = [
     ("TOOLGATE_T44", "1000000"),
     ("TOOLGATE_T76", "1000"),
 ];
+
+/// Mutated inputs for each fuzz target, and the seconds after which a target ends early.
+const FUZZ_BOUNDS: [(&str, &str); 2] = [
+    ("TOOLGATE_FUZZ_CASES", "1000000"),
+    ("TOOLGATE_FUZZ_SECONDS", "60"),
+];
+
+/// Runs the fuzz targets with a seed that differs from run to run. `TOOLGATE_FUZZ_SEED` repeats a run.
+pub(crate) fn fuzz() -> Result<(), String> {
+    let seed = env::var("TOOLGATE_FUZZ_SEED").unwrap_or_else(|_| {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        now.map_or(1, |now| now.as_secs()).to_string()
+    });
+    println!("TOOLGATE_FUZZ_SEED={seed}");
+    let mut targets = cargo();
+    targets.args([
+        "test",
+        "--locked",
+        "-p",
+        "toolgate-fuzz",
+        "--test",
+        "targets",
+    ]);
+    targets.args(["--", "--nocapture"]);
+    must(targets.envs(FUZZ_BOUNDS).env("TOOLGATE_FUZZ_SEED", &seed))?;
+    let mut config = cargo();
+    config.args([
+        "test",
+        "--locked",
+        "-p",
+        "toolgate-cli",
+        "--bin",
+        "toolgate",
+        "fuzz_",
+    ]);
+    must(config.envs(FUZZ_BOUNDS).env("TOOLGATE_FUZZ_SEED", &seed))
+}
 
 /// Runs them, and shows their figures.
 pub(crate) fn rows() -> Result<(), String> {

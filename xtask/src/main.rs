@@ -35,7 +35,7 @@ const USAGE: &str = "usage: cargo xtask check | test | install | docs | requirem
   words    how many names and doc comments cannot be searched for or read, against the limits
   terms [--write]
            the search terms against the names and first doc lines of the items that implement them; --write writes the page
-  long     the rows of attacks with their full counts, which take long
+  long     the rows of attacks and the fuzz targets with their full counts, which take long
   install  only puts the real clients and servers into the target folder
   interop  the real clients and servers of every revision, with those of the Rust SDK, and published servers; writes docs/interop.md
   bench    our server and client beside others and the bare limit, instructions and calls/s; writes docs/performance.md
@@ -66,7 +66,10 @@ fn main() -> ExitCode {
             let write = std::env::args().nth(2).as_deref() == Some("--write");
             report.step("terms", || terms::check(write));
         }
-        "long" => report.step("rows", long::rows),
+        "long" => {
+            report.step("rows", long::rows);
+            report.step("fuzz targets", long::fuzz);
+        }
         "interop" => interop::all(&mut report),
         "bench" => bench::all(&mut report),
         "conformance" => return conformance(),

@@ -8,6 +8,9 @@
 //!
 //! Source: the pages on authorization of all revisions; RFC 6749, 6750, 7591, 7636, 8414, 8707, 9207, 9449, 9728.
 
+#[doc(hidden)]
+#[path = "fuzz.rs"]
+pub mod __fuzz;
 pub mod client;
 mod clock;
 pub mod fetch;

@@ -101,6 +101,9 @@
 //!
 //! The audit log is tamper-evident, not tamper-proof.
 
+#[doc(hidden)]
+#[path = "fuzz.rs"]
+pub mod __fuzz;
 mod abandoned;
 mod canonical_json;
 mod chain;

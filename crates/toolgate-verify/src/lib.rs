@@ -4,6 +4,9 @@
 //! spelling is invalid. The hash is computed over the tree without `h`. The journal's own verifier cuts the text
 //! instead, so each verifier detects faults of the other. The only dependency is `ring`, for SHA-256 and Ed25519.
 
+#[doc(hidden)]
+#[path = "fuzz.rs"]
+pub mod __fuzz;
 mod bounds;
 mod chain;
 mod checkpoints;

@@ -10,6 +10,9 @@
 //! The [`guide`] shows how to use the crate. The examples in the repository are complete programs.
 
 #[doc(hidden)]
+#[path = "fuzz.rs"]
+pub mod __fuzz;
+#[doc(hidden)]
 #[path = "private.rs"]
 pub mod __private;
 pub mod aggregate;

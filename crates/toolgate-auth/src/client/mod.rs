@@ -15,6 +15,7 @@ mod credentials;
 mod discovery;
 mod dpop;
 mod error;
+pub(crate) mod fuzz;
 mod grants;
 mod identification;
 mod loopback;

@@ -10,6 +10,7 @@
 mod challenge;
 mod credentials;
 mod dpop;
+pub(crate) mod fuzz;
 mod introspection;
 mod issuer;
 mod issuer_health;

@@ -1,6 +1,7 @@
 //! Whole valid configs, and the check of the reference against the code. Invalid configs are in `invalid`.
 
 mod files;
+mod fuzz;
 mod invalid;
 mod json;
 mod limit_coverage;

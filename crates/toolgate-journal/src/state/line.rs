@@ -9,7 +9,7 @@ const HASH_SUFFIX_BYTES: usize = 24;
 
 /// Change of one key.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct StateChange {
+pub(crate) struct StateChange {
     pub(super) version: u64,
     pub(super) table: String,
     pub(super) key: String,
@@ -19,7 +19,7 @@ pub(super) struct StateChange {
 
 impl StateChange {
     /// Appends the line and a newline to `out`.
-    pub(super) fn append_line(&self, out: &mut String) {
+    pub(crate) fn append_line(&self, out: &mut String) {
         let (version, table, key) = (self.version, json!(self.table), json!(self.key));
         let mut body = format!("{{\"n\":{version},\"t\":{table},\"k\":{key}");
         if let Some(value) = &self.value {
@@ -31,8 +31,14 @@ impl StateChange {
         out.push_str(&format!(",\"h\":\"{hash}\"}}\n"));
     }
 
+    /// Completes the text of an object before its hash to a line without newline, for fuzz targets.
+    pub(crate) fn with_hash(body: &[u8]) -> Vec<u8> {
+        let hash = format!(",\"h\":\"{}\"}}", check(body));
+        [body, hash.as_bytes()].concat()
+    }
+
     /// Parses a line without its newline; `None` if its form or hash is wrong.
-    pub(super) fn parse_line(line: &[u8]) -> Option<StateChange> {
+    pub(crate) fn parse_line(line: &[u8]) -> Option<StateChange> {
         let (body, tail) = line.split_at_checked(line.len().checked_sub(HASH_SUFFIX_BYTES)?)?;
         let hash = tail.strip_prefix(b",\"h\":\"")?.strip_suffix(b"\"}")?;
         if hash != check(body).as_bytes() {

@@ -14,7 +14,7 @@
 
 mod clock;
 mod file;
-mod line;
+pub(crate) mod line;
 mod tables;
 mod writer;
 

@@ -6,7 +6,7 @@ const MAX_INTEGER: u64 = (1 << 53) - 1;
 const MAX_NESTING: usize = 64;
 
 /// Reason for which a line is not a canonical record.
-pub(super) type JsonFlaw = &'static str;
+pub(crate) type JsonFlaw = &'static str;
 
 /// Member of a record: name, position in the line, and value as written.
 #[derive(Debug)]
@@ -18,10 +18,10 @@ pub(super) struct RecordMember<'a> {
 }
 
 /// Members of the object that fills a line.
-pub(super) struct CanonicalLine<'a>(pub(super) Vec<RecordMember<'a>>);
+pub(crate) struct CanonicalLine<'a>(pub(super) Vec<RecordMember<'a>>);
 
 impl<'a> CanonicalLine<'a> {
-    pub(super) fn parse(bytes: &'a [u8]) -> Result<Self, JsonFlaw> {
+    pub(crate) fn parse(bytes: &'a [u8]) -> Result<Self, JsonFlaw> {
         let text = std::str::from_utf8(bytes).map_err(|_| "it is not UTF-8")?;
         let mut scan = CanonicalParser { text, at: 0 };
         let mut members = Vec::new();

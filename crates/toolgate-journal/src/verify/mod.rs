@@ -4,7 +4,7 @@
 //! has its own parser, which accepts only canonical JSON, cuts the text of `h` out of the line and hashes the rest
 //! unchanged.
 
-mod canonical_parser;
+pub(crate) mod canonical_parser;
 mod chain_scan;
 mod checkpoints;
 mod mirrors;

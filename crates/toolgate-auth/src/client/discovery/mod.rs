@@ -5,8 +5,8 @@
 //!
 //! A server without either follows the fallback of 2025-03-26: it is its own authorization server, at default paths.
 
-mod resource;
-mod server;
+pub(super) mod resource;
+pub(super) mod server;
 
 pub(super) use resource::resource_identifier;
 pub(crate) use server::AuthorizationServerMetadata;

@@ -10,7 +10,7 @@ use crate::{Url, fetch::PeerFetcher, metadata::RESOURCE_METADATA_PATH};
 use toolgate_protocol::json::Json;
 
 /// Protected resource metadata of a server.
-pub(super) struct ResourceMetadata {
+pub(in super::super) struct ResourceMetadata {
     pub(super) resource: String,
     pub(super) issuers: Vec<String>,
     pub(super) scopes: Option<ScopeSet>,
@@ -61,7 +61,10 @@ fn well_known_urls(server: &Url) -> Vec<Url> {
         .collect()
 }
 
-fn parse_metadata(json: &Json, server: &Url) -> Result<ResourceMetadata, AuthError> {
+pub(in super::super) fn parse_metadata(
+    json: &Json,
+    server: &Url,
+) -> Result<ResourceMetadata, AuthError> {
     let resource = json.get("resource").and_then(|resource| resource.string());
     let resource = resource.unwrap_or_default();
     if !Url::parse(&resource).is_ok_and(|resource| covers(&resource, server)) {

@@ -128,7 +128,10 @@ fn endpoint_at(server: &Url, path: &str) -> Result<Url, AuthError> {
     url.map_err(|bad| AuthError::new(AuthErrorKind::Unsupported, bad.to_string()))
 }
 
-fn parse_metadata(json: &Json, issuer: &str) -> Result<AuthorizationServerMetadata, AuthError> {
+pub(in super::super) fn parse_metadata(
+    json: &Json,
+    issuer: &str,
+) -> Result<AuthorizationServerMetadata, AuthError> {
     let said = json
         .get("issuer")
         .and_then(|issuer| issuer.string())

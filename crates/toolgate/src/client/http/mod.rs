@@ -20,7 +20,7 @@ mod post;
 mod response;
 mod server_url;
 mod session;
-mod sse;
+pub(crate) mod sse;
 
 pub use options::{HeaderError, HttpOptions};
 

@@ -11,18 +11,18 @@ const MAX_EVENT_TYPE_BYTES: usize = 64;
 
 /// Event with data.
 #[derive(Debug, PartialEq)]
-pub(super) struct SseEvent {
+pub(crate) struct SseEvent {
     /// Event type; empty means `message`.
-    pub(super) kind: Vec<u8>,
-    pub(super) data: Vec<u8>,
+    pub(crate) kind: Vec<u8>,
+    pub(crate) data: Vec<u8>,
 }
 
 /// Error for an event, or a line, that exceeds the limit. Nothing after it is read.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct SseEventTooLarge;
+pub(crate) struct SseEventTooLarge;
 
 /// Incremental SSE parser.
-pub(super) struct SseParser {
+pub(crate) struct SseParser {
     limit: usize,
     line: Vec<u8>,
     /// Set if the last byte was CR, so that an LF belongs to it.
@@ -40,7 +40,7 @@ pub(super) struct SseParser {
 
 impl SseParser {
     /// Returns a parser for events of at most `limit` bytes.
-    pub(super) fn new(limit: usize) -> SseParser {
+    pub(crate) fn new(limit: usize) -> SseParser {
         SseParser {
             limit,
             line: Vec::new(),
@@ -56,7 +56,7 @@ impl SseParser {
     }
 
     /// Parses bytes up to the end of the first event with data. Returns the number of bytes used.
-    pub(super) fn feed(
+    pub(crate) fn feed(
         &mut self,
         bytes: &[u8],
     ) -> Result<(usize, Option<SseEvent>), SseEventTooLarge> {

@@ -1,0 +1,7 @@
+#![cfg_attr(fuzzing, no_main)]
+
+#[cfg(fuzzing)]
+libfuzzer_sys::fuzz_target!(|input: &[u8]| toolgate_fuzz::server_metadata(input));
+
+#[cfg(not(fuzzing))]
+fn main() {}
