@@ -58,7 +58,7 @@ fn main() -> ExitCode {
             let has = |option: &str| std::env::args().any(|arg| arg == option);
             docs::pages(&mut report, has("--write"));
             if !has("--pages") {
-                docs::examples_and_book(&mut report);
+                docs::book_and_examples(&mut report);
             }
         }
         "words" => report.step("words", words::check),

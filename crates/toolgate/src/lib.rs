@@ -127,3 +127,8 @@ pub use toolgate_macros::prompt;
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;
+
+/// Doctests of the examples in the book.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/guides/extend-the-pipeline.md")]
+struct BookGuide;

@@ -18,8 +18,9 @@ pub(crate) fn pages(report: &mut Report, write: bool) {
     report.step("names of code in the pages", names::check);
 }
 
-/// Runs the examples of the pages, and builds the book.
-pub(crate) fn examples_and_book(report: &mut Report) {
+/// Builds the book, and runs the examples of the pages.
+pub(crate) fn book_and_examples(report: &mut Report) {
+    report.step("book", book::build);
     report.step("configs in the pages", || {
         must(cargo().args(["build", "--package", "toolgate-cli", "--locked"]))?;
         examples::check()
@@ -34,7 +35,7 @@ pub(crate) fn examples_and_book(report: &mut Report) {
             "--",
             "guide",
             "Readme",
+            "BookGuide",
         ]))
     });
-    report.step("book", book::build);
 }
