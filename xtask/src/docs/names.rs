@@ -12,17 +12,18 @@ const PAGES_FOR_DEVELOPERS: [&str; 2] = ["ARCHITECTURE.md", "CONTRIBUTING.md"];
 /// Pages that tell the past, or cite files of tests that `cargo xtask requirements` checks.
 const SKIPPED_PAGES: [&str; 2] = ["CHANGELOG.md", "docs/requirements.md"];
 /// Beginnings of paths from the root.
-const FOLDERS: [&str; 7] = [
+const FOLDERS: [&str; 8] = [
     "bench/",
     "conformance/",
     "crates/",
     "docs/",
+    "fuzz/",
     "interop/",
     "spec/",
     "xtask/",
 ];
 /// Parts of paths that stand for something else.
-const PLACEHOLDERS: [&str; 3] = ["REVISION", "*", "DATA/"];
+const PLACEHOLDERS: [&str; 4] = ["REVISION", "NAME", "*", "DATA/"];
 
 /// The paths and the identifiers of the sources.
 struct SourceNames {

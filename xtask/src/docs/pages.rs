@@ -6,11 +6,12 @@ use std::path::{Component, Path, PathBuf};
 use crate::run::root;
 
 /// Folders with pages or sources, beside the files at the root.
-const FOLDERS: [&str; 7] = [
+const FOLDERS: [&str; 8] = [
     "bench",
     "conformance",
     "crates",
     "docs",
+    "fuzz",
     "interop",
     "spec",
     "xtask",
