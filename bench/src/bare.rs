@@ -1,4 +1,4 @@
-//! What the anchors share: they take what they need of a request, and write the answer.
+//! Shared code of the bare anchors: reads the needed parts of a request and writes the answer.
 
 use crate::breaking;
 use serde::Deserialize;
@@ -34,7 +34,7 @@ pub struct Bare {
     breaking: Option<Breaking>,
 }
 
-/// What it has for clients that are measured.
+/// State for measured clients.
 struct Breaking {
     /// The list after a tool was changed.
     later: String,

@@ -25,7 +25,7 @@ pub fn tools(later: bool) -> Vec<Value> {
     tools
 }
 
-/// What they answer.
+/// Answers of the breaking tools.
 const ANSWERS: [(&str, &str); 9] = [
     ("blocks", ""),
     (
@@ -57,7 +57,7 @@ pub fn key() -> String {
     format!("the key is {}{}", "AKI", "AQ4T5Z2LM7NPR3SVX")
 }
 
-/// What a tool answers; nothing where it never does.
+/// Returns the answer of a tool; `None` if it never answers.
 pub fn answer(tool: &str) -> Option<String> {
     let block = |text: &str| json!({"type": "text", "text": text});
     let result = |blocks: Vec<Value>| json!({"resultType": "complete", "content": blocks});

@@ -1,4 +1,4 @@
-//! What a client of the bench is to do: it opens the bare server, makes its calls, compares every answer, and says how long
+//! Job of a bench client: it opens the bare server, makes its calls, compares every answer, and reports how long
 //! the calls took.
 //!
 //! `CLIENT --calls N --flight N [--tools N] [--lists] [--url URL] [--core N]`: the server is behind the URL, or is started, and
@@ -21,9 +21,9 @@ pub struct Job {
     pub flight: u64,
     /// Tools of the server.
     pub tools: usize,
-    /// Whether they are listed; else the first one is called.
+    /// True if the tools are listed; otherwise the first one is called.
     pub lists: bool,
-    /// Where the server is, when it is over HTTP.
+    /// URL of the server, if it is reached over HTTP.
     pub url: Option<String>,
     taken: AtomicU64,
 }

@@ -1,4 +1,4 @@
-//! What the programs of the bench share: texts, lists of many tools, what a client has to do, the listener.
+//! Shared code of the bench programs: texts, long tool lists, the job of a client, the listener.
 
 pub mod bare;
 pub mod breaking;
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use std::io::{self, Read, Write};
 use tokio::net::TcpListener;
 
-/// What a request of 2026-07-28 says of its sender.
+/// `_meta` of a request of 2026-07-28, which describes its sender.
 pub const META: &str = r#","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"bench","version":"1.0.0"},"io.modelcontextprotocol/clientCapabilities":{}}"#;
 
 /// Quotes, newlines and other letters, as source code has them. No two are the same.
@@ -58,7 +58,7 @@ pub fn number(option: &str) -> Option<u32> {
     word(option)?.parse().ok()
 }
 
-/// Whether an option stands on the command line.
+/// Returns whether the command line has an option.
 pub fn has(option: &str) -> bool {
     std::env::args().any(|word| word == option)
 }

@@ -14,9 +14,9 @@ use toolgate_bench::{breaking::key, has, job::Job, word};
 
 type Failed = Box<dyn std::error::Error + Send + Sync>;
 
-/// How long a call may take that never ends.
+/// Timeout of a call that never ends.
 const SOON: Duration = Duration::from_millis(500);
-/// How long is waited for an end that does not come, where time-outs do not hold.
+/// Longest wait for a call that ends by no timeout.
 const NEVER: Duration = Duration::from_secs(20);
 /// The most that run and wait together.
 const AT_ONCE: u64 = 128;
@@ -136,7 +136,7 @@ async fn all_refused(client: &Client) -> Result<(), Failed> {
     }
 }
 
-/// What fails of a duty, where it does.
+/// Returns the failure of a policy check, if there is one.
 fn fails(duty: &str, said: &str, word: &str) -> Option<String> {
     let holds = said.contains(word) && (word == "passed" || !said.contains("passed"));
     (!holds).then(|| format!("{duty}: does not hold: {said}"))

@@ -13,7 +13,7 @@ pub struct DecisionStep {
     pub policy: &'static str,
     /// Decision: `allow`, `ask`, `refuse`, `approved` and others.
     pub decision: &'static str,
-    /// Matching rule, or the reason.
+    /// Text of the step: the matching rule, or the reason of the decision.
     pub reason: String,
 }
 

@@ -68,7 +68,7 @@ impl Log {
         files
     }
 
-    /// Where both say that it is bad.
+    /// Returns the position that both verifiers report as bad.
     fn bad(&self, elsewhere: bool, about: &str) -> Option<(PathBuf, u64)> {
         let places = if elsewhere {
             vec![self.dir.join("kept")]

@@ -17,11 +17,11 @@ use tokio::{io::AsyncBufReadExt, process::Command, sync::watch};
 
 type Client = RunningService<RoleClient, Handler>;
 
-/// What the server may ask of us, and what it tells.
+/// Handler of the server's requests and notifications.
 struct Handler {
     job: Value,
     asked: AtomicUsize,
-    /// How many progress messages came in all.
+    /// Number of received progress notifications.
     progress: watch::Sender<u64>,
     changed: watch::Sender<bool>,
 }

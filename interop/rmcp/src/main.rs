@@ -14,7 +14,7 @@ mod server;
 use serde_json::{Value, json};
 use std::process::ExitCode;
 
-/// What stops the program.
+/// Error that ends the program.
 type Failed = Box<dyn std::error::Error + Send + Sync>;
 
 #[tokio::main]

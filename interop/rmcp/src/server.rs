@@ -111,7 +111,7 @@ impl Tools {
         self.setting["legacy"] == true
     }
 
-    /// Whether it asks by a request of its own, which it can in a session only.
+    /// Returns whether it sends a request of its own, which is possible only in a session.
     fn asks_by_request(&self) -> bool {
         self.is_legacy() || self.setting["way"] == "request"
     }

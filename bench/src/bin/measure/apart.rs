@@ -47,7 +47,7 @@ fn numbers(output: &Output) -> Result<Vec<f64>, String> {
         .collect())
 }
 
-/// What [`tell`] wrote.
+/// Reads the reason that [`tell`] wrote.
 fn reason(stderr: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(stderr);
     let line = text.lines().rev().find_map(|line| line.strip_prefix(OWN))?;
@@ -55,7 +55,7 @@ fn reason(stderr: &[u8]) -> Option<String> {
     Some(line.chars().map(plain).take(LONGEST).collect())
 }
 
-/// What begins the line of a failure.
+/// Prefix of the line of a failure.
 const OWN: &str = "measure: ";
 
 /// Failures are told in one line.

@@ -32,7 +32,7 @@ const BAD: [(&str, &str, &str, &str); 10] = [
     ("deadline", "slow", "{}", "timed out after"),
 ];
 
-/// How many of them count as uses of the tool that is measured: they fail after the rate has let them through.
+/// Number of these calls that count for the measured tool: they pass the rate limit and fail later.
 pub const COUNTED: u64 = 2;
 
 /// The most that a peer may have in flight.

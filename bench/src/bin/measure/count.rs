@@ -1,4 +1,4 @@
-//! What one call costs, apart from the clock: instructions by callgrind, system calls by strace.
+//! Cost of one call besides time: instructions by callgrind, system calls by strace.
 
 use crate::{
     client,
@@ -59,7 +59,7 @@ fn tell(word: &str, pid: u32) {
     assert!(told.status.success(), "{told:?}");
 }
 
-/// What callgrind counted in all.
+/// Returns the total that callgrind counted.
 fn total(file: &Path) -> f64 {
     let text = fs::read_to_string(file).expect("callgrind wrote its file");
     let line = text.lines().find_map(|line| line.strip_prefix("totals: "));
@@ -84,7 +84,7 @@ pub fn system_calls(load: &Load, peer: &Peer) -> f64 {
     each
 }
 
-/// What a run of all calls takes more than one of half of them, a call.
+/// Returns the cost per call: the difference between a run of all calls and one of half of them.
 fn more(load: &Load, total: impl Fn(u64) -> f64) -> f64 {
     let half = load.counted / 2;
     (total(half * 2) - total(half)) / half as f64

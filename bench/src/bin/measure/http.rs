@@ -13,7 +13,7 @@ use std::{
 pub struct Http {
     child: Child,
     input: Option<ChildStdin>,
-    /// Whether it goes on when its input ends.
+    /// True if it continues when its input ends.
     serves_on: bool,
     port: u16,
     free: Vec<BufReader<TcpStream>>,

@@ -1,4 +1,4 @@
-//! What is asked of a server, and how often.
+//! Load: the requests to a server, and their number.
 
 use crate::{bad, client, peer::Peer, wanted::Wanted, wire::Wire, workloads::WORKLOADS};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
@@ -11,9 +11,9 @@ pub struct Load {
     pub name: &'static str,
     /// Its words on the page.
     pub title: &'static str,
-    /// Whether clients are measured, with the bare server; else servers.
+    /// True if clients are measured with the bare server; otherwise servers are.
     pub client: bool,
-    /// Whether it goes over HTTP.
+    /// True for HTTP.
     pub http: bool,
     /// Calls in flight.
     pub flight: u64,
@@ -21,19 +21,19 @@ pub struct Load {
     pub bytes: usize,
     /// Tools of the server, where they are many.
     pub tools: usize,
-    /// Whether they are listed; else the first one is called.
+    /// True if the tools are listed; otherwise the first one is called.
     pub lists: bool,
     /// Sessions of 2025-11-25, used in turn; without any the peer speaks 2026-07-28.
     pub sessions: usize,
-    /// Whether our server looks for secrets in answers.
+    /// True if our server searches answers for secrets.
     pub secrets: bool,
     /// Calls of which time is taken.
     pub timed: u64,
     /// Calls of which instructions and system calls are counted.
     pub counted: u64,
-    /// Whether it is measured with a log on the disk, too.
+    /// True if it is also measured with an audit log on disk.
     pub audited: bool,
-    /// What we want.
+    /// Performance goals.
     pub wanted: &'static [Wanted],
 }
 

@@ -7,11 +7,11 @@ use crate::{
 };
 use std::{fs, io, process::Command};
 
-/// What came out for one peer.
+/// Results of one peer.
 pub struct Row {
     /// The workload.
     pub load: &'static Load,
-    /// Whose.
+    /// The measured peer.
     pub peer: &'static Peer,
     /// Calls/s of each round.
     pub rates: Vec<f64>,
@@ -21,13 +21,13 @@ pub struct Row {
     pub instructions: Option<f64>,
     /// Of one call.
     pub system_calls: Option<f64>,
-    /// Why it was not measured to the end.
+    /// Reason why the measurement was not completed.
     pub failed: Option<String>,
 }
 
-/// What came out for one peer, apart from calls.
+/// Size and start time of one peer.
 pub struct Size {
-    /// Whose.
+    /// The measured peer.
     pub peer: &'static Peer,
     /// Milliseconds to the first list, and to the first call.
     pub cold: Option<(f64, f64)>,
@@ -111,7 +111,7 @@ pub fn thousands(count: f64) -> String {
     }
 }
 
-/// What begins each section; `measure` writes all between the two.
+/// Markers of each section; `measure` writes the text between them.
 const BEGIN: &str = "<!-- measured: written by `cargo xtask bench` -->\n";
 const END: &str = "<!-- end of measured -->\n";
 
@@ -180,7 +180,7 @@ fn put(text: &mut String, words: &str, head: &str, rows: Vec<String>) {
     }
 }
 
-/// How this program was built, and so all of them.
+/// Returns the build profile of this program, which all programs share.
 fn profile() -> String {
     let here = std::env::current_exe().unwrap_or_default();
     let folder = here.parent().and_then(|folder| folder.file_name());

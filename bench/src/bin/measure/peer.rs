@@ -1,4 +1,4 @@
-//! Who is measured.
+//! Measured peers.
 
 use crate::{bad, load::Load};
 use std::{
@@ -8,21 +8,21 @@ use std::{
 
 /// A program that serves, or uses the bare server.
 pub struct Peer {
-    /// How the page calls it.
+    /// Name on the page.
     pub name: &'static str,
-    /// Whether it is a client.
+    /// True for a client.
     pub client: bool,
     /// The program over stdio, beside this one.
     program: &'static str,
     /// The one over HTTP, where there is one.
     http: Option<&'static str>,
-    /// Whether it is ours, and so has to refuse.
+    /// True if it is ours and has to reject bad calls.
     pub ours: bool,
-    /// Whether its record goes to the disk.
+    /// True if its audit log is on disk.
     pub audit: bool,
-    /// Whether it asks the application before each call.
+    /// True if it asks the application before each call.
     confirm: bool,
-    /// What runs it, and its file, where it is a script: `cargo xtask install` installs what it needs.
+    /// Interpreter and file of a script; `cargo xtask install` installs its dependencies.
     pub script: Option<(&'static str, &'static str)>,
     /// It is timed with this part of the calls, where it is slow.
     pub share: u64,
@@ -140,12 +140,12 @@ pub const PEERS: [Peer; 13] = [
 ];
 
 impl Peer {
-    /// Whether it is ours, as it comes.
+    /// Returns whether it is ours with the default settings.
     pub fn is_standard(&self) -> bool {
         self.ours && !self.audit && !self.confirm
     }
 
-    /// Whether it can do that.
+    /// Returns whether it supports a load.
     pub fn takes(&self, load: &Load) -> bool {
         if self.client != load.client || (self.confirm && load.name != "client-echo") {
             return false;
@@ -162,7 +162,7 @@ impl Peer {
         logs && fits && (!load.http || self.http.is_some())
     }
 
-    /// Whether what a script needs is there.
+    /// Returns whether the dependencies of the script are installed.
     fn is_installed(&self) -> bool {
         let here = installed();
         let found = match self.script {
@@ -257,7 +257,7 @@ impl Peer {
         Command::new(here.with_file_name(program))
     }
 
-    /// Where its log goes; emptied.
+    /// Returns the empty directory for its log.
     fn folder(&self) -> PathBuf {
         let folder = std::env::temp_dir().join(format!("toolgate-bench-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&folder);
@@ -271,7 +271,7 @@ fn root() -> PathBuf {
     bench.parent().unwrap_or(bench).to_owned()
 }
 
-/// Where the SDKs of others are.
+/// Returns the directory of the installed SDKs.
 fn installed() -> PathBuf {
     let given = std::env::var_os("TOOLGATE_INTEROP").map(PathBuf::from);
     given.unwrap_or_else(|| root().join("target/interop"))

@@ -1,4 +1,4 @@
-//! What a server takes up while nothing happens, and how long it takes to be of use.
+//! Memory of an idle server, and its start time.
 
 use crate::{
     http::Http,

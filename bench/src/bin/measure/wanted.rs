@@ -1,4 +1,4 @@
-//! What is wanted of our server, and whether it came.
+//! Performance goals of our server, and whether it reaches them.
 
 use crate::page::{Row, Size, thousands};
 
@@ -29,7 +29,7 @@ impl Wanted {
         }
     }
 
-    /// What was measured, and whether that is what was wanted.
+    /// Returns the measured value, and whether it reaches the goal.
     fn outcome(&self, row: &Row, rows: &[Row]) -> Option<(String, bool)> {
         match self {
             Wanted::Instructions(most) => {

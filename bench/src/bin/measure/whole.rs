@@ -14,11 +14,11 @@ const TIMED: Duration = Duration::from_secs(60);
 /// The longest that two counts may take.
 const COUNTED: Duration = Duration::from_secs(240);
 
-/// What is measured of all that there is.
+/// Selection of the measurements to run.
 pub struct Whole {
     /// A part of the names of its workloads.
     pub only: String,
-    /// Whether time is taken.
+    /// True if time is measured.
     pub clock: bool,
     /// Rounds of a timing; each has all peers, forwards or backwards in turn.
     rounds: u32,
@@ -84,7 +84,7 @@ impl Whole {
         }
     }
 
-    /// What a call takes, apart from the clock.
+    /// Counts the cost of a call besides time.
     fn count(&self, row: &mut Row) {
         // Of a script they would be those of its interpreter.
         if row.peer.script.is_some() {

@@ -1,4 +1,4 @@
-//! What is measured.
+//! Measured workloads.
 
 use crate::{
     load::Load,

@@ -12,7 +12,7 @@ use std::process::ExitCode;
 
 use serde_json::Value;
 
-/// What goes wrong is told in words; nobody here does anything about it.
+/// Any error, for its message only.
 type Failed = Box<dyn std::error::Error>;
 
 #[tokio::main]

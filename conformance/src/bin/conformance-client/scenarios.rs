@@ -1,4 +1,4 @@
-//! What is done in each scenario. Most ask for nothing special: list the tools and call each one.
+//! Actions of each scenario. Most only list the tools and call each one.
 
 use std::sync::Arc;
 

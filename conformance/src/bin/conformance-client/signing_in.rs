@@ -1,4 +1,4 @@
-//! How the client says who it is, and a person who signs in at once.
+//! Client credentials, and a user who signs in at once.
 
 use futures_util::future::BoxFuture;
 use http::{Request, header};
@@ -20,7 +20,7 @@ use crate::Failed;
 
 /// The address that the suite knows for a document about this client.
 const DOCUMENT: &str = "https://conformance-test.local/client-metadata.json";
-/// Where a person would come back to. Nobody listens: the suite sends its answer with a redirect.
+/// Redirect URI of the sign-in. No server listens there: the suite answers with a redirect.
 const REDIRECT: &str = "http://127.0.0.1:3118/callback";
 
 /// The login of a scenario.

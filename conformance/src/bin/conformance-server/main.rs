@@ -19,7 +19,7 @@ use std::{process::ExitCode, time::Duration};
 
 use toolgate::{Http, Server, edge::http::HttpLimits};
 
-/// Where it is served.
+/// Transport that serves it.
 enum Link {
     Http(u16),
     Stdio,

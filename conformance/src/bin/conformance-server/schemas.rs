@@ -65,7 +65,7 @@ fn optional(fields: Value) -> Value {
     json!({"type": "object", "properties": fields, "required": []})
 }
 
-/// What `test_elicitation` asks for.
+/// Returns the form schema of `test_elicitation`.
 pub(crate) fn user() -> Value {
     optional(json!({"username": {"type": "string"}, "email": {"type": "string"}}))
 }

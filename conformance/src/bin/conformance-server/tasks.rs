@@ -11,7 +11,7 @@ use crate::schemas::{field, nothing, one, tool};
 
 type Said = Result<String, HandlerExit>;
 
-/// How long the jobs take that say nothing of it; longer than a call is waited for.
+/// Duration of jobs that report no progress; longer than the timeout of a call.
 const WHILE: Duration = Duration::from_secs(1);
 
 /// Every tool of this page.

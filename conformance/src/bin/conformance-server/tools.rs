@@ -9,7 +9,7 @@ use toolgate::{Content, RequiredCapability};
 use crate::content::{audio, embedded, image};
 use crate::schemas::{self, nothing, tool};
 
-/// How far apart messages of one call are, so that they are not told as one.
+/// Interval between the messages of one call, so that they are not merged.
 const APART: Duration = Duration::from_millis(50);
 
 type Done<T> = Result<T, HandlerExit>;

@@ -1,6 +1,6 @@
 //! Pages that a hostile server would have opened.
 
-use crate::world::{Twist, World};
+use crate::test_servers::{ServerBehavior, TestServers};
 use std::{
     sync::{Arc, Mutex},
     time::Duration,
@@ -9,10 +9,10 @@ use toolgate_auth::client::{AuthErrorKind, LoopbackBrowser, OAuthClient};
 
 /// Signs in where a person is sent to `page`, and gives what would have been opened.
 async fn opened(page: String) -> (Vec<String>, AuthErrorKind) {
-    let world = World::new(Twist {
+    let servers = TestServers::new(ServerBehavior {
         page: Some(page),
         life: 3600,
-        ..Twist::default()
+        ..ServerBehavior::default()
     })
     .await;
     let opened = Arc::new(Mutex::new(Vec::new()));
@@ -20,11 +20,11 @@ async fn opened(page: String) -> (Vec<String>, AuthErrorKind) {
     let browser =
         LoopbackBrowser::new(move |url| kept.lock().unwrap().push(url.as_str().to_owned()));
     let browser = browser.timeout(Duration::from_millis(1));
-    let login = OAuthClient::builder(world.server())
+    let login = OAuthClient::builder(servers.server())
         .sign_in(browser)
         .build();
     let error = login.sign_in().await.map(drop).unwrap_err();
-    assert!(world.asked("/token").is_empty());
+    assert!(servers.asked("/token").is_empty());
     let opened = opened.lock().unwrap().clone();
     (opened, error.kind())
 }

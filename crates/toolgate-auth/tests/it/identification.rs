@@ -1,6 +1,6 @@
 //! A person who shows who it is.
 
-use crate::world::{Person, Twist, World};
+use crate::test_servers::{ServerBehavior, TestServers, TestUser};
 use toolgate_auth::{
     Secret, Url,
     client::{
@@ -11,24 +11,24 @@ use toolgate_auth::{
 
 const RESOURCE: &str = "https://tools.example.com/mcp";
 
-async fn token(world: &World) -> Result<Secret, AuthError> {
+async fn token(servers: &TestServers) -> Result<Secret, AuthError> {
     let url = |text: &str| Url::parse(text).unwrap();
     let client = RegisteredClient::new(
         "pages",
         ClientAuthentication::Secret(Secret::new("of-the-pages")),
     );
-    UserIdentification::new(url(&world.origin()), url(RESOURCE), client)
+    UserIdentification::new(url(&servers.origin()), url(RESOURCE), client)
         .scopes(ScopeSet::parse("openid"))
-        .token(&Person(world.clone()))
+        .token(&TestUser(servers.clone()))
         .await
 }
 
 /// Holds: AUTH-24, AUTH-27.
 #[tokio::test]
 async fn a_person_comes_back_with_a_token_for_the_resource() {
-    let world = World::new(Twist::default()).await;
-    assert!(token(&world).await.unwrap().matches("access-0"));
-    let page = world.visits().pop().unwrap();
+    let servers = TestServers::new(ServerBehavior::default()).await;
+    assert!(token(&servers).await.unwrap().matches("access-0"));
+    let page = servers.visits().pop().unwrap();
     let page = page.query().unwrap();
     for part in [
         "client_id=pages",
@@ -40,7 +40,7 @@ async fn a_person_comes_back_with_a_token_for_the_resource() {
         assert!(page.contains(part), "{part}: {page}");
     }
     assert!(!page.contains("offline_access"), "{page}");
-    let asked = world.asked("/token").pop().unwrap();
+    let asked = servers.asked("/token").pop().unwrap();
     assert_eq!(asked.field("resource").as_deref(), Some(RESOURCE));
     assert_eq!(asked.field("code").as_deref(), Some("the-code"));
     // Only the issuer is gone to, and nobody registers there.
@@ -49,40 +49,43 @@ async fn a_person_comes_back_with_a_token_for_the_resource() {
         "/mcp",
         "/.well-known/oauth-protected-resource/mcp",
     ] {
-        assert!(world.asked(path).is_empty(), "{path}");
+        assert!(servers.asked(path).is_empty(), "{path}");
     }
 }
 
 /// Holds: AUTH-24, AUTH-25.
 #[tokio::test]
 async fn t35_an_answer_that_is_not_for_us_is_no_token() {
-    type Change = fn(&mut Twist);
+    type Change = fn(&mut ServerBehavior);
     let cases: [(Change, AuthErrorKind); 6] = [
         (
-            |twist| twist.state = Some("x".to_owned()),
+            |behavior| behavior.state = Some("x".to_owned()),
             AuthErrorKind::Unsafe,
         ),
         (
-            |twist| twist.iss = Some("https://evil.test".to_owned()),
+            |behavior| behavior.iss = Some("https://evil.test".to_owned()),
             AuthErrorKind::Unsafe,
         ),
-        (|twist| twist.no_s256 = true, AuthErrorKind::Unsafe),
+        (|behavior| behavior.no_s256 = true, AuthErrorKind::Unsafe),
         (
-            |twist| twist.issuer = Some("https://evil.test".to_owned()),
+            |behavior| behavior.issuer = Some("https://evil.test".to_owned()),
             AuthErrorKind::Unsafe,
         ),
-        (|twist| twist.silent = true, AuthErrorKind::Unsupported),
         (
-            |twist| twist.refuses = Some("invalid_grant"),
+            |behavior| behavior.silent = true,
+            AuthErrorKind::Unsupported,
+        ),
+        (
+            |behavior| behavior.refuses = Some("invalid_grant"),
             AuthErrorKind::Refused,
         ),
     ];
     for (n, (change, kind)) in cases.into_iter().enumerate() {
-        let mut twist = Twist::default();
-        change(&mut twist);
-        let world = World::new(twist).await;
+        let mut behavior = ServerBehavior::default();
+        change(&mut behavior);
+        let servers = TestServers::new(behavior).await;
         assert_eq!(
-            token(&world).await.map(drop).unwrap_err().kind(),
+            token(&servers).await.map(drop).unwrap_err().kind(),
             kind,
             "{n}"
         );

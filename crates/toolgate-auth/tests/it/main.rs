@@ -8,14 +8,14 @@
 )]
 
 mod browser;
+mod concurrent_refresh;
+mod file_store;
 mod finding;
 mod hostile;
 mod identification;
-mod kept;
 mod login;
 mod own_store;
 mod refusals;
 mod registered;
 mod renewal;
-mod turns;
-mod world;
+mod test_servers;

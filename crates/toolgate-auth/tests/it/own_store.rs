@@ -1,6 +1,6 @@
 //! A store of somebody else's.
 
-use crate::world::{LONG, Person, World};
+use crate::test_servers::{CONFORMANT, TestServers, TestUser};
 use futures_util::future::{BoxFuture, ready};
 use std::{
     collections::HashMap,
@@ -76,15 +76,18 @@ impl CredentialStore for Texts {
 
 #[tokio::test]
 async fn a_store_of_somebody_else_keeps_what_was_granted() {
-    let world = World::new(LONG).await;
+    let servers = TestServers::new(CONFORMANT).await;
     let store: Arc<dyn CredentialStore> = Arc::new(Texts::default());
-    let builder = || OAuthClient::builder(world.server()).shared_store(store.clone());
-    let person = builder().sign_in(Person(world.clone())).build();
+    let builder = || OAuthClient::builder(servers.server()).shared_store(store.clone());
+    let person = builder().sign_in(TestUser(servers.clone())).build();
     let granted = person.sign_in().await.unwrap();
-    world.revoke();
-    world.call(&builder().build(), "tools/list").await.unwrap();
-    assert_eq!(world.visits().len(), 1, "renewed by what was kept");
-    let client = store.client(&world.origin()).await.unwrap().unwrap();
+    servers.revoke();
+    servers
+        .call(&builder().build(), "tools/list")
+        .await
+        .unwrap();
+    assert_eq!(servers.visits().len(), 1, "renewed by what was kept");
+    let client = store.client(&servers.origin()).await.unwrap().unwrap();
     assert_eq!(client.id, "id-of");
     // Each part comes back.
     let again = OAuthCredential::from_text(&granted.to_text().unwrap()).unwrap();

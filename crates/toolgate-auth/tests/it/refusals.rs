@@ -1,6 +1,6 @@
-//! What a token endpoint refuses, and what is said and remembered of it.
+//! Errors of a token endpoint: their messages, and the cached rejections.
 
-use crate::world::{LONG, Person, Twist, World};
+use crate::test_servers::{CONFORMANT, ServerBehavior, TestServers, TestUser};
 use http::{Method, Uri};
 use std::sync::Arc;
 use toolgate_auth::{
@@ -13,32 +13,32 @@ use toolgate_auth::{
     jose::SigningKey,
 };
 
-fn of_workload(world: &World, workload: &WorkloadIdentity) -> OAuthClient {
+fn of_workload(servers: &TestServers, workload: &WorkloadIdentity) -> OAuthClient {
     let client = RegisteredClient::new("me", ClientAuthentication::None);
-    let login = OAuthClient::builder(world.server()).client(None, client);
+    let login = OAuthClient::builder(servers.server()).client(None, client);
     login.workload(workload.clone()).build()
 }
 
 /// Holds: XAUTH-05.
 #[tokio::test]
 async fn a_refusal_without_a_person_is_not_tried_again_at_once() {
-    let world = World::new(Twist {
+    let servers = TestServers::new(ServerBehavior {
         refuses: Some("invalid_grant"),
-        ..LONG
+        ..CONFORMANT
     })
     .await;
     let workload = WorkloadIdentity::new(Secret::new("a.b.c"));
-    let login = of_workload(&world, &workload);
+    let login = of_workload(&servers, &workload);
     for _ in 0..3 {
-        let error = world.call(&login, "tools/list").await.unwrap_err();
+        let error = servers.call(&login, "tools/list").await.unwrap_err();
         assert_eq!(error.kind(), AuthErrorKind::Refused);
     }
-    let asked = world.asked("/token");
+    let asked = servers.asked("/token");
     assert_eq!(asked.len(), 1);
     assert_eq!(asked[0].field("assertion").as_deref(), Some("a.b.c"));
     // Nor later: who begins anew has waited long enough for anything but this.
-    let error = world
-        .call(&of_workload(&world, &workload), "tools/list")
+    let error = servers
+        .call(&of_workload(&servers, &workload), "tools/list")
         .await
         .unwrap_err();
     let said = error.to_string();
@@ -46,12 +46,12 @@ async fn a_refusal_without_a_person_is_not_tried_again_at_once() {
         said.contains("invalid_grant; the same assertion is not sent again"),
         "{said}"
     );
-    assert_eq!(world.asked("/token").len(), 1);
+    assert_eq!(servers.asked("/token").len(), 1);
     // Another one is.
-    world.twist(|twist| twist.refuses = None);
+    servers.behavior(|behavior| behavior.refuses = None);
     let other = WorkloadIdentity::new(Secret::new("d.e.f"));
-    world
-        .call(&of_workload(&world, &other), "tools/list")
+    servers
+        .call(&of_workload(&servers, &other), "tools/list")
         .await
         .unwrap();
 }
@@ -59,21 +59,21 @@ async fn a_refusal_without_a_person_is_not_tried_again_at_once() {
 /// Holds: XAUTH-05.
 #[tokio::test]
 async fn what_an_assertion_may_not_ask_for_does_not_end_it() {
-    let world = World::new(Twist {
+    let servers = TestServers::new(ServerBehavior {
         scope: Some("moon"),
         refuses: Some("invalid_scope"),
-        ..LONG
+        ..CONFORMANT
     })
     .await;
     let workload = WorkloadIdentity::new(Secret::new("a.b.c"));
     for _ in 0..2 {
-        let login = of_workload(&world, &workload);
-        world.call(&login, "tools/list").await.unwrap_err();
+        let login = of_workload(&servers, &workload);
+        servers.call(&login, "tools/list").await.unwrap_err();
     }
-    assert_eq!(world.asked("/token").len(), 1);
-    world.twist(|twist| (twist.scope, twist.refuses) = (None, None));
-    let login = of_workload(&world, &workload);
-    world.call(&login, "tools/list").await.unwrap();
+    assert_eq!(servers.asked("/token").len(), 1);
+    servers.behavior(|behavior| (behavior.scope, behavior.refuses) = (None, None));
+    let login = of_workload(&servers, &workload);
+    servers.call(&login, "tools/list").await.unwrap();
 }
 
 /// Holds: XAUTH-05.
@@ -85,22 +85,22 @@ async fn a_refusal_in_other_words_holds_for_a_while_and_so_does_a_pause() {
         (404, AuthErrorKind::Refused),
         (429, AuthErrorKind::LimitReached),
     ] {
-        let world = World::new(Twist {
+        let servers = TestServers::new(ServerBehavior {
             refuses_with: Some((status, "a proxy does not know you")),
-            ..LONG
+            ..CONFORMANT
         })
         .await;
         let workload = WorkloadIdentity::new(Secret::new("a.b.c"));
-        let login = of_workload(&world, &workload);
+        let login = of_workload(&servers, &workload);
         for _ in 0..3 {
-            let error = world.call(&login, "tools/list").await.unwrap_err();
+            let error = servers.call(&login, "tools/list").await.unwrap_err();
             assert_eq!(error.kind(), kind, "{error}");
         }
-        assert_eq!(world.asked("/token").len(), 1, "{status}");
+        assert_eq!(servers.asked("/token").len(), 1, "{status}");
         // Without a word of the protocol it may have been somebody on the way: nothing is final.
-        world.twist(|twist| twist.refuses_with = None);
-        let again = of_workload(&world, &workload);
-        assert!(world.call(&again, "tools/list").await.is_ok(), "{status}");
+        servers.behavior(|behavior| behavior.refuses_with = None);
+        let again = of_workload(&servers, &workload);
+        assert!(servers.call(&again, "tools/list").await.is_ok(), "{status}");
     }
 }
 
@@ -108,8 +108,8 @@ async fn a_refusal_in_other_words_holds_for_a_while_and_so_does_a_pause() {
 #[tokio::test]
 async fn what_was_sent_is_not_repeated_in_the_words_of_an_error() {
     let repeat = r#"{"error":"invalid_request","error_description":"you sent BODY"}"#;
-    let check = async |login: &OAuthClient, world: &World, secrets: &[&str]| {
-        let error = world.call(login, "tools/list").await.unwrap_err();
+    let check = async |login: &OAuthClient, servers: &TestServers, secrets: &[&str]| {
+        let error = servers.call(login, "tools/list").await.unwrap_err();
         let said = error.to_string();
         assert!(
             said.contains("(HTTP 400): its message is not shown"),
@@ -119,19 +119,19 @@ async fn what_was_sent_is_not_repeated_in_the_words_of_an_error() {
             assert!(!said.contains(secret), "{said}");
         }
     };
-    let world = World::new(Twist {
+    let servers = TestServers::new(ServerBehavior {
         refuses_with: Some((400, repeat)),
-        ..LONG
+        ..CONFORMANT
     })
     .await;
-    let builder = || OAuthClient::builder(world.server());
-    let person = builder().sign_in(Person(world.clone())).build();
-    check(&person, &world, &["the-code"]).await;
+    let builder = || OAuthClient::builder(servers.server());
+    let person = builder().sign_in(TestUser(servers.clone())).build();
+    check(&person, &servers, &["the-code"]).await;
     let assertion = "e.0123456789abcdef.signature";
     let workload = WorkloadIdentity::new(Secret::new(assertion));
     check(
-        &of_workload(&world, &workload),
-        &world,
+        &of_workload(&servers, &workload),
+        &servers,
         &["0123456789abcdef"],
     )
     .await;
@@ -139,23 +139,27 @@ async fn what_was_sent_is_not_repeated_in_the_words_of_an_error() {
         ClientAuthentication::Post(Secret::new("a secret of ours")),
         ClientAuthentication::Key(Arc::new(SigningKey::generate().unwrap().0)),
     ] {
-        world.twist(|twist| twist.methods = Some(&["client_secret_post", "private_key_jwt"]));
+        servers.behavior(|behavior| {
+            behavior.methods = Some(&["client_secret_post", "private_key_jwt"])
+        });
         let client = RegisteredClient::new("me", authenticate);
         let login = builder().client(None, client).client_credentials().build();
-        check(&login, &world, &["a secret of ours", "eyJ"]).await;
+        check(&login, &servers, &["a secret of ours", "eyJ"]).await;
     }
     // A renewal, and a sign-out.
-    world.twist(|twist| (twist.refuses_with, twist.life, twist.methods) = (None, 0, None));
-    let person = builder().sign_in(Person(world.clone())).build();
-    world.call(&person, "tools/list").await.unwrap();
-    world.twist(|twist| twist.refuses_with = Some((400, repeat)));
-    check(&person, &world, &["refresh-"]).await;
+    servers.behavior(|behavior| {
+        (behavior.refuses_with, behavior.life, behavior.methods) = (None, 0, None)
+    });
+    let person = builder().sign_in(TestUser(servers.clone())).build();
+    servers.call(&person, "tools/list").await.unwrap();
+    servers.behavior(|behavior| behavior.refuses_with = Some((400, repeat)));
+    check(&person, &servers, &["refresh-"]).await;
     // Words that repeat nothing are shown.
     let plain = r#"{"error":"invalid_request","error_description":"come on monday"}"#;
-    world.twist(|twist| twist.refuses_with = Some((400, plain)));
-    let error = world.call(&person, "tools/list").await.unwrap_err();
+    servers.behavior(|behavior| behavior.refuses_with = Some((400, plain)));
+    let error = servers.call(&person, "tools/list").await.unwrap_err();
     assert!(error.to_string().contains("come on monday"), "{error}");
-    world.twist(|twist| (twist.takes_back, twist.refuses_with) = (Some(400), None));
+    servers.behavior(|behavior| (behavior.takes_back, behavior.refuses_with) = (Some(400), None));
     let out = person.sign_out().await.unwrap();
     assert!(matches!(out, SignedOut::RevocationFailed(..)), "{out:?}");
 }
@@ -163,8 +167,8 @@ async fn what_was_sent_is_not_repeated_in_the_words_of_an_error() {
 /// Holds: AUTH-27.
 #[tokio::test]
 async fn an_exchange_names_the_server_by_its_address() {
-    let world = World::new(LONG).await;
-    let url = |path: &str| Url::parse(&format!("{}{path}", world.origin())).unwrap();
+    let servers = TestServers::new(CONFORMANT).await;
+    let url = |path: &str| Url::parse(&format!("{}{path}", servers.origin())).unwrap();
     let client = || RegisteredClient::new("me", ClientAuthentication::None);
     for audience in [None, Some("far")] {
         let exchange = TokenExchange::new(url("/token"), client());
@@ -186,12 +190,12 @@ async fn an_exchange_names_the_server_by_its_address() {
             uri: &uri,
             operation: None,
         };
-        // That world gives a token without its kind.
+        // That servers gives a token without its kind.
         caller.headers(leaving).await.unwrap_err();
-        let asked = world.asked("/token").pop().unwrap();
+        let asked = servers.asked("/token").pop().unwrap();
         assert_eq!(
             asked.field("resource"),
-            Some(format!("{}/mcp", world.origin()))
+            Some(format!("{}/mcp", servers.origin()))
         );
         assert_eq!(asked.field("audience").as_deref(), audience);
     }
@@ -210,17 +214,17 @@ async fn a_signature_is_sent_only_where_the_server_names_that_way() {
         (&["private_key_jwt"], Some(&["RS256", "ES256"]), None),
         (&["private_key_jwt"], None, None),
     ] {
-        let world = World::new(Twist {
+        let servers = TestServers::new(ServerBehavior {
             methods: Some(methods),
             algorithms,
-            ..LONG
+            ..CONFORMANT
         })
         .await;
         let key = ClientAuthentication::Key(Arc::new(SigningKey::generate().unwrap().0));
         let login =
-            OAuthClient::builder(world.server()).client(None, RegisteredClient::new("me", key));
+            OAuthClient::builder(servers.server()).client(None, RegisteredClient::new("me", key));
         let login = login.client_credentials().build();
-        let called = world.call(&login, "tools/list").await;
+        let called = servers.call(&login, "tools/list").await;
         match lacks {
             None => assert!(called.is_ok()),
             Some(what) => {
@@ -228,7 +232,7 @@ async fn a_signature_is_sent_only_where_the_server_names_that_way() {
                 assert_eq!(error.kind(), AuthErrorKind::Unsupported);
                 let said = format!("does not list {what} among its client authentication methods");
                 assert!(error.to_string().contains(&said), "{error}");
-                assert!(world.asked("/token").is_empty());
+                assert!(servers.asked("/token").is_empty());
             }
         }
     }
@@ -237,40 +241,47 @@ async fn a_signature_is_sent_only_where_the_server_names_that_way() {
 /// Holds: XAUTH-03.
 #[tokio::test]
 async fn a_new_nonce_does_not_stand_in_the_way_of_a_new_token() {
-    let world = World::new(Twist {
+    let servers = TestServers::new(ServerBehavior {
         bound: true,
-        ..LONG
+        ..CONFORMANT
     })
     .await;
-    let login = OAuthClient::builder(world.server());
-    let login = login.sign_in(Person(world.clone())).always_dpop().build();
-    world.call(&login, "tools/list").await.unwrap();
+    let login = OAuthClient::builder(servers.server());
+    let login = login
+        .sign_in(TestUser(servers.clone()))
+        .always_dpop()
+        .build();
+    servers.call(&login, "tools/list").await.unwrap();
     for renewals in 1..=3 {
         // Another nonce and no good token: first the one is told, then the other.
-        world.revoke();
-        world.call(&login, "tools/list").await.unwrap();
-        assert_eq!(world.asked("/token").len(), 1 + renewals);
+        servers.revoke();
+        servers.call(&login, "tools/list").await.unwrap();
+        assert_eq!(servers.asked("/token").len(), 1 + renewals);
     }
-    assert_eq!(world.visits().len(), 1);
+    assert_eq!(servers.visits().len(), 1);
 }
 
 /// Whatever a server wants, the store does not grow by it without end.
 #[tokio::test]
 async fn what_a_server_wants_is_remembered_up_to_a_bound() {
-    let world = World::new(LONG).await;
+    let servers = TestServers::new(CONFORMANT).await;
     let store: Arc<dyn CredentialStore> = Arc::new(MemoryCredentialStore::new());
-    let builder = || OAuthClient::builder(world.server()).shared_store(store.clone());
-    let person = builder().sign_in(Person(world.clone())).build();
+    let builder = || OAuthClient::builder(servers.server()).shared_store(store.clone());
+    let person = builder().sign_in(TestUser(servers.clone())).build();
     person.sign_in().await.unwrap();
     let running = builder().build();
     for round in 0..5 {
         let words: Vec<String> = (0..40).map(|n| format!("r{round}w{n}")).collect();
         let words: &'static str = words.join(" ").leak();
-        world.twist(|twist| twist.scope = Some(words));
-        let error = world.call(&running, "tools/call a").await.unwrap_err();
+        servers.behavior(|behavior| behavior.scope = Some(words));
+        let error = servers.call(&running, "tools/call a").await.unwrap_err();
         assert_eq!(error.kind(), AuthErrorKind::NeedsSignIn);
     }
-    let kept = store.grant(world.server().as_str()).await.unwrap().unwrap();
+    let kept = store
+        .grant(servers.server().as_str())
+        .await
+        .unwrap()
+        .unwrap();
     let wanted = kept.demanded_scopes.to_string();
     assert_eq!(wanted.split(' ').count(), 64);
     assert!(wanted.contains("r0w39"), "what came first stays: {wanted}");
@@ -281,24 +292,24 @@ async fn what_is_too_big_to_be_kept_is_given_back() {
     let folder = std::env::temp_dir().join(format!("toolgate-auth-big-{}", std::process::id()));
     let word = |n: usize| format!("{n:0>255}");
     let many: Vec<String> = (0..256).map(word).collect();
-    let world = World::new(Twist {
+    let servers = TestServers::new(ServerBehavior {
         granted: Some(many.join(" ").leak()),
         takes_back: Some(200),
-        ..LONG
+        ..CONFORMANT
     })
     .await;
     let store = toolgate_auth::client::FileCredentialStore::new(&folder);
-    let login = OAuthClient::builder(world.server()).store(store);
-    let login = login.sign_in(Person(world.clone())).build();
+    let login = OAuthClient::builder(servers.server()).store(store);
+    let login = login.sign_in(TestUser(servers.clone())).build();
     let error = login.sign_in().await.map(drop).unwrap_err();
     assert_eq!(error.kind(), AuthErrorKind::Store);
     assert!(
         error.for_operator().contains("the limit is 32768"),
         "{error}"
     );
-    assert_eq!(world.asked("/back").len(), 2);
+    assert_eq!(servers.asked("/back").len(), 2);
     // A word that is none is left out, however long.
-    world.twist(|twist| twist.granted = Some("x".repeat(900_000).leak()));
+    servers.behavior(|behavior| behavior.granted = Some("x".repeat(900_000).leak()));
     assert!(login.sign_in().await.unwrap().scopes.is_empty());
     let _ = std::fs::remove_dir_all(&folder);
 }

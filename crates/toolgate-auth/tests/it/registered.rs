@@ -1,6 +1,6 @@
 //! Clients that we registered by ourselves, and authorization servers that know them no more.
 
-use crate::world::{LONG, Person, Traveller, Twist, World};
+use crate::test_servers::{CONFORMANT, ServerBehavior, TestServers, TestUser, Traveller};
 use futures_util::future::join_all;
 use std::sync::Arc;
 use toolgate_auth::{
@@ -13,21 +13,21 @@ use toolgate_auth::{
 
 const NEAR: &str = "http://127.0.0.1:1/callback";
 
-fn with(world: &World, store: &Arc<dyn CredentialStore>) -> OAuthClientBuilder {
-    OAuthClient::builder(world.server()).shared_store(store.clone())
+fn with(servers: &TestServers, store: &Arc<dyn CredentialStore>) -> OAuthClientBuilder {
+    OAuthClient::builder(servers.server()).shared_store(store.clone())
 }
 
-fn traveller(world: &World, redirect: &'static str, comes_back: bool) -> Traveller {
+fn traveller(servers: &TestServers, redirect: &'static str, comes_back: bool) -> Traveller {
     Traveller {
-        world: world.clone(),
+        servers: servers.clone(),
         redirect,
         meanwhile: |_| (),
         comes_back,
     }
 }
 
-/// Which client each visit was of.
-fn visitors(world: &World) -> Vec<String> {
+/// Returns the client id of each visit.
+fn visitors(servers: &TestServers) -> Vec<String> {
     let id = |url: &toolgate_auth::Url| {
         let query = url.query().unwrap().to_owned();
         let mut pairs = form_urlencoded::parse(query.as_bytes());
@@ -37,7 +37,7 @@ fn visitors(world: &World) -> Vec<String> {
             .1
             .into_owned()
     };
-    world.visits().iter().map(id).collect()
+    servers.visits().iter().map(id).collect()
 }
 
 #[tokio::test]
@@ -49,20 +49,24 @@ async fn a_renewal_that_is_refused_needs_a_sign_in_by_a_client_that_is_known() {
     ];
     // Refused by the server, or ended by the clock.
     for (no, life) in all.iter().flat_map(|no| [(*no, 3600), (*no, 0)]) {
-        let world = World::new(Twist { life, ..LONG }).await;
+        let servers = TestServers::new(ServerBehavior { life, ..CONFORMANT }).await;
         let store: Arc<dyn CredentialStore> = Arc::new(MemoryCredentialStore::new());
-        let person = || with(&world, &store).sign_in(Person(world.clone())).build();
+        let person = || {
+            with(&servers, &store)
+                .sign_in(TestUser(servers.clone()))
+                .build()
+        };
         person().sign_in().await.unwrap();
-        world.revoke();
-        world.twist(|twist| {
-            twist.life = 3600;
-            (twist.renews_not, twist.registers_as) = (Some(no), Some("anew"));
+        servers.revoke();
+        servers.behavior(|behavior| {
+            behavior.life = 3600;
+            (behavior.renews_not, behavior.registers_as) = (Some(no), Some("anew"));
         });
-        let running = with(&world, &store)
+        let running = with(&servers, &store)
             .sign_in_hint("run: my-app login")
             .build();
         for _ in 0..5 {
-            let error = world.call(&running, "tools/list").await.unwrap_err();
+            let error = servers.call(&running, "tools/list").await.unwrap_err();
             assert_eq!(error.kind(), AuthErrorKind::NeedsSignIn, "{no}: {error}");
             let said = error.to_string();
             assert!(
@@ -70,7 +74,7 @@ async fn a_renewal_that_is_refused_needs_a_sign_in_by_a_client_that_is_known() {
                 "{said}"
             );
         }
-        let renewals = world
+        let renewals = servers
             .grants()
             .iter()
             .filter(|kind| *kind == "refresh_token")
@@ -82,94 +86,110 @@ async fn a_renewal_that_is_refused_needs_a_sign_in_by_a_client_that_is_known() {
         } else {
             "anew"
         };
-        assert_eq!(visitors(&world), ["id-of", known], "{no}");
-        world.call(&running, "tools/list").await.unwrap();
+        assert_eq!(visitors(&servers), ["id-of", known], "{no}");
+        servers.call(&running, "tools/list").await.unwrap();
     }
 }
 
 #[tokio::test]
 async fn who_waits_for_a_person_who_does_not_come_back_is_told_so() {
-    let world = World::new(LONG).await;
-    let person = traveller(&world, NEAR, false);
-    let login = OAuthClient::builder(world.server()).sign_in(person).build();
-    let calls = (0..20).map(|_| world.call(&login, "tools/list"));
+    let servers = TestServers::new(CONFORMANT).await;
+    let person = traveller(&servers, NEAR, false);
+    let login = OAuthClient::builder(servers.server())
+        .sign_in(person)
+        .build();
+    let calls = (0..20).map(|_| servers.call(&login, "tools/list"));
     for done in join_all(calls).await {
         assert_eq!(done.unwrap_err().kind(), AuthErrorKind::NeedsSignIn);
     }
-    assert_eq!(world.asked("/register").len(), 1);
-    world.call(&login, "tools/list").await.unwrap_err();
-    assert_eq!(world.asked("/register").len(), 2, "asked anew by the next");
+    assert_eq!(servers.asked("/register").len(), 1);
+    servers.call(&login, "tools/list").await.unwrap_err();
+    assert_eq!(
+        servers.asked("/register").len(),
+        2,
+        "asked anew by the next"
+    );
 }
 
 /// Its secret may be mended, and then the grant is good.
 #[tokio::test]
 async fn a_grant_of_a_client_that_was_set_outlives_a_wrong_secret() {
-    let world = World::new(Twist { life: 0, ..LONG }).await;
+    let servers = TestServers::new(ServerBehavior {
+        life: 0,
+        ..CONFORMANT
+    })
+    .await;
     let store: Arc<dyn CredentialStore> = Arc::new(MemoryCredentialStore::new());
     let login = || {
         let client =
             RegisteredClient::new("me", ClientAuthentication::Post(Secret::new("a-secret")));
-        with(&world, &store).client(None, client)
+        with(&servers, &store).client(None, client)
     };
-    let person = login().sign_in(Person(world.clone())).build();
+    let person = login().sign_in(TestUser(servers.clone())).build();
     person.sign_in().await.unwrap();
-    world.twist(|twist| (twist.life, twist.renews_not) = (3600, Some("invalid_client")));
-    let error = world
+    servers
+        .behavior(|behavior| (behavior.life, behavior.renews_not) = (3600, Some("invalid_client")));
+    let error = servers
         .call(&login().build(), "tools/list")
         .await
         .unwrap_err();
     assert_eq!(error.kind(), AuthErrorKind::NeedsSignIn);
-    world.twist(|twist| twist.renews_not = None);
-    world.call(&login().build(), "tools/list").await.unwrap();
-    assert_eq!(world.visits().len(), 1);
+    servers.behavior(|behavior| behavior.renews_not = None);
+    servers.call(&login().build(), "tools/list").await.unwrap();
+    assert_eq!(servers.visits().len(), 1);
 }
 
 #[tokio::test]
 async fn a_secret_that_is_over_is_not_used() {
-    let world = World::new(Twist {
+    let servers = TestServers::new(ServerBehavior {
         life: 0,
         secret_until: Some(1),
-        ..LONG
+        ..CONFORMANT
     })
     .await;
     let store: Arc<dyn CredentialStore> = Arc::new(MemoryCredentialStore::new());
-    let person = || with(&world, &store).sign_in(Person(world.clone())).build();
+    let person = || {
+        with(&servers, &store)
+            .sign_in(TestUser(servers.clone()))
+            .build()
+    };
     person().sign_in().await.unwrap();
-    let error = world
-        .call(&with(&world, &store).build(), "tools/list")
+    let error = servers
+        .call(&with(&servers, &store).build(), "tools/list")
         .await;
     assert_eq!(error.unwrap_err().kind(), AuthErrorKind::NeedsSignIn);
-    assert_eq!(world.grants(), ["authorization_code"]);
-    world.twist(|twist| twist.registers_as = Some("anew"));
+    assert_eq!(servers.grants(), ["authorization_code"]);
+    servers.behavior(|behavior| behavior.registers_as = Some("anew"));
     person().sign_in().await.unwrap();
-    assert_eq!(visitors(&world), ["id-of", "anew"]);
+    assert_eq!(visitors(&servers), ["id-of", "anew"]);
 }
 
 #[tokio::test]
 async fn who_did_not_come_back_and_who_signed_out_begins_with_another_registration() {
-    let world = World::new(LONG).await;
+    let servers = TestServers::new(CONFORMANT).await;
     let store: Arc<dyn CredentialStore> = Arc::new(MemoryCredentialStore::new());
     let login = |comes_back| {
-        let person = traveller(&world, NEAR, comes_back);
-        with(&world, &store).sign_in(person).build()
+        let person = traveller(&servers, NEAR, comes_back);
+        with(&servers, &store).sign_in(person).build()
     };
     login(true).sign_in().await.unwrap();
     login(true).sign_in().await.unwrap();
-    assert_eq!(world.asked("/register").len(), 1, "it is used again");
+    assert_eq!(servers.asked("/register").len(), 1, "it is used again");
     login(false).sign_in().await.map(drop).unwrap_err();
     login(true).sign_in().await.unwrap();
-    assert_eq!(world.asked("/register").len(), 2);
+    assert_eq!(servers.asked("/register").len(), 2);
     login(true).sign_out().await.unwrap();
     login(true).sign_in().await.unwrap();
-    assert_eq!(world.asked("/register").len(), 3);
+    assert_eq!(servers.asked("/register").len(), 3);
 }
 
 /// Holds: AUTH-36, AUTH-45.
 #[tokio::test]
 async fn a_registration_says_what_it_is_for() {
     let registered = async |redirect, refresh: bool| {
-        let world = World::new(LONG).await;
-        let login = OAuthClient::builder(world.server()).sign_in(traveller(&world, redirect, true));
+        let servers = TestServers::new(CONFORMANT).await;
+        let login =
+            OAuthClient::builder(servers.server()).sign_in(traveller(&servers, redirect, true));
         let login = if refresh {
             login
         } else {
@@ -177,7 +197,7 @@ async fn a_registration_says_what_it_is_for() {
         };
         login.build().sign_in().await.unwrap();
         let body: serde_json::Value =
-            serde_json::from_str(&world.asked("/register")[0].body).unwrap();
+            serde_json::from_str(&servers.asked("/register")[0].body).unwrap();
         (
             body["application_type"].clone(),
             body["grant_types"].to_string(),
@@ -198,27 +218,31 @@ async fn a_registration_says_what_it_is_for() {
 #[tokio::test]
 async fn where_nobody_can_register_the_words_say_what_to_write() {
     let end = "register a client there with the redirect URI http://127.0.0.1:1/callback, and write client_id in my-app.toml";
-    let said = async |world: &World| {
-        let login = OAuthClient::builder(world.server())
+    let said = async |servers: &TestServers| {
+        let login = OAuthClient::builder(servers.server())
             .registration_hint("write client_id in my-app.toml");
-        let error = login.sign_in(Person(world.clone())).build().sign_in().await;
+        let error = login
+            .sign_in(TestUser(servers.clone()))
+            .build()
+            .sign_in()
+            .await;
         error.map(drop).unwrap_err().to_string()
     };
     // Refused, and not offered at all.
-    let world = World::new(Twist {
+    let servers = TestServers::new(ServerBehavior {
         registers_not: Some("access_denied"),
-        ..LONG
+        ..CONFORMANT
     })
     .await;
-    let words = said(&world).await;
+    let words = said(&servers).await;
     assert!(words.ends_with(end), "{words}");
-    let origin = world.origin();
+    let origin = servers.origin();
     let closed = format!(
         "{{\"issuer\":\"{origin}\",\"token_endpoint\":\"{origin}/token\",\"code_challenge_methods_supported\":[\"S256\"]}}"
     );
     let at = "/.well-known/oauth-authorization-server";
-    world.twist(|twist| twist.instead = vec![(at, 200, String::new(), closed.leak())]);
-    let words = said(&world).await;
+    servers.behavior(|behavior| behavior.instead = vec![(at, 200, String::new(), closed.leak())]);
+    let words = said(&servers).await;
     assert_eq!(
         words,
         format!("{origin} does not support dynamic client registration; {end}")
@@ -228,75 +252,79 @@ async fn where_nobody_can_register_the_words_say_what_to_write() {
 /// Holds: AUTH-13, AUTH-47, AUTH-48.
 #[tokio::test]
 async fn a_secret_that_was_set_goes_to_its_issuer_alone() {
-    let world = World::new(LONG).await;
+    let servers = TestServers::new(CONFORMANT).await;
     let store: Arc<dyn CredentialStore> = Arc::new(MemoryCredentialStore::new());
-    let origin = world.origin();
+    let origin = servers.origin();
     let login = || {
         let client = RegisteredClient::new("me", ClientAuthentication::Post(Secret::new("canary")));
-        let login = with(&world, &store).client(Some(&origin), client);
-        login.sign_in(Person(world.clone())).build()
+        let login = with(&servers, &store).client(Some(&origin), client);
+        login.sign_in(TestUser(servers.clone())).build()
     };
     let first = login();
-    world.call(&first, "tools/list").await.unwrap();
+    servers.call(&first, "tools/list").await.unwrap();
     let canaries = || {
-        let asked = world.asked("/token");
+        let asked = servers.asked("/token");
         asked
             .iter()
             .filter(|one| one.body.contains("canary"))
             .count()
     };
     assert_eq!(canaries(), 1);
-    world.revoke();
-    world.twist(|twist| twist.tenant = "/other");
+    servers.revoke();
+    servers.behavior(|behavior| behavior.tenant = "/other");
     for login in [first, login()] {
-        let error = world.call(&login, "tools/list").await.unwrap_err();
+        let error = servers.call(&login, "tools/list").await.unwrap_err();
         assert_eq!(error.kind(), AuthErrorKind::Unsafe, "{error}");
         assert!(error.to_string().contains("/other"), "{error}");
     }
-    assert_eq!((canaries(), world.visits().len()), (1, 1));
-    assert!(world.asked("/register").is_empty());
+    assert_eq!((canaries(), servers.visits().len()), (1, 1));
+    assert!(servers.asked("/register").is_empty());
 }
 
 /// Holds: AUTH-22, AUTH-24.
 #[tokio::test]
 async fn the_issuer_is_compared_with_the_one_from_before_the_redirect() {
-    let world = World::new(LONG).await;
+    let servers = TestServers::new(CONFORMANT).await;
     let person = Traveller {
         // Whoever answers for the metadata by now says what fits.
-        meanwhile: |twist| {
-            twist.issuer = Some("https://evil.test".to_owned());
-            twist.iss = twist.issuer.clone();
+        meanwhile: |behavior| {
+            behavior.issuer = Some("https://evil.test".to_owned());
+            behavior.iss = behavior.issuer.clone();
         },
-        ..traveller(&world, NEAR, true)
+        ..traveller(&servers, NEAR, true)
     };
-    let login = OAuthClient::builder(world.server()).sign_in(person).build();
+    let login = OAuthClient::builder(servers.server())
+        .sign_in(person)
+        .build();
     let error = login.sign_in().await.map(drop).unwrap_err();
     assert_eq!(error.kind(), AuthErrorKind::Unsafe);
-    assert!(world.asked("/token").is_empty());
-    let looked = world.asked("/.well-known/oauth-authorization-server");
+    assert!(servers.asked("/token").is_empty());
+    let looked = servers.asked("/.well-known/oauth-authorization-server");
     assert_eq!(looked.len(), 1, "it is not asked again who it is");
 }
 
 /// A server may take back all that a person allowed a client: only what another client was given is given back.
 #[tokio::test]
 async fn a_grant_that_was_replaced_is_given_back_where_the_new_one_stays_good() {
-    let world = World::new(Twist {
+    let servers = TestServers::new(ServerBehavior {
         takes_back: Some(200),
-        ..LONG
+        ..CONFORMANT
     })
     .await;
     let store: Arc<dyn CredentialStore> = Arc::new(MemoryCredentialStore::new());
     let sign_in = async || {
-        let login = with(&world, &store).sign_in(Person(world.clone())).build();
+        let login = with(&servers, &store)
+            .sign_in(TestUser(servers.clone()))
+            .build();
         login.sign_in().await.unwrap();
     };
     sign_in().await;
     sign_in().await;
-    assert!(world.asked("/back").is_empty(), "of the same client");
-    store.put_client(&world.origin(), None).await.unwrap();
-    world.twist(|twist| twist.registers_as = Some("anew"));
+    assert!(servers.asked("/back").is_empty(), "of the same client");
+    store.put_client(&servers.origin(), None).await.unwrap();
+    servers.behavior(|behavior| behavior.registers_as = Some("anew"));
     sign_in().await;
-    let back = world.asked("/back");
+    let back = servers.asked("/back");
     let field = |key: &str| {
         back.iter()
             .filter_map(|one| one.field(key))

@@ -1,4 +1,4 @@
-//! What bad input gets: an error of the right kind, a record where a call was meant, and nothing upstream.
+//! Rejection of bad input: the right error, an audit record if it was a call, and no request upstream.
 
 use crate::help::{
     Gate, Modern, Response, SOON, Session, Setup, answer_of, message_of, raw, send, until,
@@ -10,7 +10,7 @@ fn gate() -> Gate {
     Setup::fast_demo("[[rule]]\ntools = [\"demo.fail\"]\nthen = \"deny\"\n").start()
 }
 
-/// What a refusal must look like, and how many records of it there are.
+/// Expected rejection, and its number of audit records.
 struct Expected {
     status: u16,
     code: Option<i64>,

@@ -45,7 +45,7 @@ fn ended(gate: &Gate) -> Value {
     })
 }
 
-/// How the record says that the call ended.
+/// Returns the recorded end of the call.
 fn end_of(gate: &Gate) -> String {
     ended(gate)["out"].as_str().unwrap().to_owned()
 }

@@ -81,7 +81,7 @@ fn demo(more: &str) -> String {
     )
 }
 
-/// What is said of [`RULES`], where `offers` is how it is known.
+/// Returns the report on [`RULES`]; `offers` is the source of the tool list.
 fn said(offers: &str) -> String {
     format!(
         "toolgate: rule 1 (line 5) never matches: \"demo.ad\" matches nothing that {offers}; did you mean \"demo.add\"?, \"demo.zap*\" matches nothing that {offers}\n\

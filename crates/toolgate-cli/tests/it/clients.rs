@@ -109,7 +109,7 @@ pub(crate) fn stops(trace: &Path) {
     );
 }
 
-/// How many steps the slow tool has done.
+/// Returns the number of completed steps of the slow tool.
 pub(crate) fn ticks(trace: &Path) -> usize {
     std::fs::read_to_string(trace).map_or(0, |text| text.lines().count())
 }

@@ -4,7 +4,7 @@ use crate::help::{Gate, Modern, SOON, Setup, TempDir, answer_of, output, toolgat
 use serde_json::{Value, json};
 use std::{io::Write as _, net::TcpStream, path::Path, process::Output, sync::Arc, thread};
 
-/// How far the clock is ahead in between, in seconds: longer than an approval, a grant or the key of the test.
+/// Lead of the clock in between, in seconds: longer than an approval, a grant or the key of the test.
 const AHEAD: &str = "86400";
 
 fn config() -> String {

@@ -1,4 +1,4 @@
-//! What a browser needs to use the console: the cookie and the key of one login.
+//! Console login for a browser: the cookie and the key.
 
 use crate::help::{Gate, Response, Setup, send};
 use serde_json::{Value, json};

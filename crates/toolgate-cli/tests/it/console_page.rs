@@ -1,4 +1,4 @@
-//! What the console shows a person, in a real browser.
+//! Console page in a real browser.
 
 use crate::help::{
     Gate, Modern, Response, SOON, Script, Setup, TempDir, browser, real, send, shot, until,

@@ -1,4 +1,4 @@
-//! What a person can say to a call besides yes and no: other arguments, a while, another person, stand still.
+//! Decisions besides approval and denial: edited arguments, a time-limited grant, a second approver, a freeze.
 
 use crate::help::{
     Gate, Modern, Response, SOON, Script, Setup, TempDir, answer_of, browser, real, shot, until,
@@ -24,7 +24,7 @@ fn result(call: JoinHandle<Response>) -> Value {
     answer_of(&call.join().unwrap(), &json!(1))["result"].take()
 }
 
-/// What a command says where it fails.
+/// Runs a command that fails, and returns its message.
 #[track_caller]
 fn refused(gate: &Gate, args: &[&str]) -> String {
     let out = gate.run(args);

@@ -17,7 +17,7 @@ use std::{
 
 const SECRET: &str = "canary-secret-of-the-exchange";
 
-/// What the token endpoint does.
+/// Behavior of the token endpoint.
 #[derive(Clone, Copy, Default, PartialEq)]
 enum Mode {
     #[default]
@@ -42,7 +42,7 @@ struct Seen {
     bytes: Vec<u8>,
     /// The target of each request to the server, and whether it had a token in its header.
     requests: Vec<(String, bool)>,
-    /// Whether `hold` goes on.
+    /// True once `hold` may continue.
     released: bool,
     holding: usize,
 }

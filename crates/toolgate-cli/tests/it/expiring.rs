@@ -120,7 +120,7 @@ fn say() -> Value {
     json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "far_say", "arguments": {}}})
 }
 
-/// What was begun with credentials, and waits.
+/// Waiting calls and streams that were begun with credentials.
 struct Begun {
     calls: Vec<JoinHandle<Value>>,
     streams: Vec<JoinHandle<String>>,

@@ -31,7 +31,7 @@ fn config() -> String {
     format!("{demo}{RULES}")
 }
 
-/// How the program names a rule: by the line where it begins.
+/// Returns the name of a rule: the line where it begins.
 fn rule(n: usize) -> String {
     let config = config();
     let mut lines = config.lines().enumerate();
@@ -275,7 +275,7 @@ fn another_config_is_asked_while_a_gateway_runs() {
     );
 }
 
-/// What the token of a caller has to be good for is told; whether it is, only the token knows.
+/// Reports the scopes that the caller's token needs; only the token shows whether it has them.
 #[test]
 fn the_scopes_that_a_token_needs_are_told() {
     let auth = "[auth]\nresource = \"https://tools.example.com/mcp\"\n\

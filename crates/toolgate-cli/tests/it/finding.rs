@@ -203,7 +203,7 @@ fn a_thousand_tools_are_two_and_those_that_somebody_wants_listed() {
     gate.stop();
 }
 
-/// What a record says of a verdict.
+/// Returns the decision in a record.
 fn judged(record: &Value) -> Value {
     let keys = [
         "ev",

@@ -44,7 +44,7 @@ fn hostile() -> Vec<String> {
     all
 }
 
-/// What must stand nowhere where lines are read.
+/// Returns whether a character must not appear in line-based output.
 fn steers(c: char) -> bool {
     matches!(u32::from(c), 0..=0x1F | 0x7F..=0x9F | 0xAD | 0x61C | 0x200B | 0x200E | 0x200F | 0x2028..=0x202E
         | 0x2060..=0x206F | 0xFEFF | 0xE0000..=0xE007F)

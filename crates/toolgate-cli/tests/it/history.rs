@@ -28,7 +28,7 @@ fn rule(tools: &str, then: &str, when: &str) -> String {
     format!("[[rule]]\ntools = [\"{tools}\"]\n{when}then = \"{then}\"\n")
 }
 
-/// What was in force while the calls were made.
+/// Returns the config under which the calls were made.
 fn before() -> String {
     [
         rule("demo.add", "allow", ""),
@@ -63,7 +63,7 @@ fn recorded(arguments: &str) -> Arc<TempDir> {
     gate.stop()
 }
 
-/// What the program prints, line by line with single blanks, and that nothing else happens.
+/// Returns the printed lines with single blanks, and checks that nothing else happens.
 fn past(home: &TempDir, rules: &str, args: &[&str]) -> Vec<String> {
     let file = home.write("new.toml", &config("digest", rules));
     let data = home.path().join("state");

@@ -11,7 +11,7 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use serde_json::json;
 use std::process::{Child, Stdio};
 
-/// What is in the keyring: the token of the clients, and a value for a server.
+/// Keyring entries: the token of the clients, and a value for a server.
 const TOKEN: &str = "canary-of-the-keyring-5Tb6Rj1Y";
 const VALUE: &str = "canary-of-the-server-8Jd5Ua2X";
 

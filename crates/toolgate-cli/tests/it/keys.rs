@@ -24,7 +24,7 @@ pub(crate) fn created(gate: &Gate, name: &str) -> String {
     key_of(&gate.cli(&["keys", "create", name]))
 }
 
-/// What was printed is the key and nothing else.
+/// Returns the printed key, and checks that nothing else was printed.
 #[track_caller]
 fn key_of(stdout: &str) -> String {
     let key = stdout.strip_suffix('\n').unwrap();

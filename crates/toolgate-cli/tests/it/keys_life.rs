@@ -1,4 +1,4 @@
-//! How keys are made anew, put off and listed, and what is told when one is revoked.
+//! Rotation, expiry, list and revocation of keys.
 
 use crate::help::{Gate, SOON, Setup, TempDir, output, toolgate, until};
 use crate::keys::{add, created};

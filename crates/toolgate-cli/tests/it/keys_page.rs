@@ -68,7 +68,7 @@ fn a_person_sees_keys_and_revokes_one_in_the_browser() {
     );
 }
 
-/// When a key was used last outlives the gateway.
+/// Keeps the last use of a key across a restart of the gateway.
 #[test]
 fn the_last_use_of_a_key_is_kept() {
     let gate = Setup::fast_demo("[auth]\nrequired = true\n").start();

@@ -1,4 +1,4 @@
-//! Which client the gateway is to whom: the authorization server that the config names, and no other. All of them are played.
+//! Client credentials go only to the authorization server that the config names. All servers are simulated.
 
 use crate::{
     help::{Gate, Heard, SOON, Setup, toolgate, until},
@@ -32,7 +32,7 @@ struct Played {
     heard: Mutex<Vec<(String, Heard)>>,
     /// The authorization server that the server names.
     named: Mutex<String>,
-    /// Whether both take the addresses of documents for ids.
+    /// True if both support Client ID Metadata Documents.
     documents: Mutex<bool>,
 }
 
@@ -58,7 +58,7 @@ impl World {
         .env("APP_SECRET", SECRET)
     }
 
-    /// What somebody heard.
+    /// Returns the requests to an origin.
     pub(crate) fn heard(&self, origin: &str) -> Vec<String> {
         let heard = self.played.heard.lock().unwrap();
         let own = heard.iter().filter(|(at, _)| at == origin);
@@ -121,10 +121,10 @@ fn serve(stream: TcpStream, origin: &str, played: &Played) -> Option<()> {
     }
 }
 
-/// What came of a `toolgate login`.
+/// Outcome of a `toolgate login`.
 pub(crate) struct Done {
     pub(crate) code: Option<i32>,
-    /// What it printed on standard error.
+    /// Standard error output.
     pub(crate) said: String,
     pub(crate) page: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! Where the program listens, and what it says when it cannot.
+//! Listener addresses, and the message for one that cannot be used.
 
 use crate::help::{
     Modern, SOON, Setup, TempDir, all_of, kill_hard, output, request, send, toolgate, until,

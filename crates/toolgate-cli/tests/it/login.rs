@@ -15,7 +15,7 @@ use std::{
     thread,
 };
 
-/// What the far gateway takes, and what the authorization server gives.
+/// Access token that the far gateway accepts and the authorization server issues.
 const TOKEN: &str = "canary-access-of-many-letters";
 const REFRESH: &str = "canary-refresh-of-many-letters";
 
@@ -23,12 +23,12 @@ const REFRESH: &str = "canary-refresh-of-many-letters";
 pub(crate) struct Far {
     _gate: Gate,
     port: u16,
-    /// Whether what was granted is taken no more, and not renewed.
+    /// True once the token is no longer accepted nor refreshed.
     pub(crate) ended: Arc<AtomicBool>,
     /// Held by whoever holds the answers of the token endpoint back; how often it was asked.
     pub(crate) tokens: Arc<Mutex<()>>,
     pub(crate) asked: Arc<AtomicUsize>,
-    /// Why it is not renewed.
+    /// Error of a refresh.
     pub(crate) why_not: Arc<Mutex<&'static str>>,
     /// The connections that were passed on.
     open: Arc<Mutex<Vec<TcpStream>>>,

@@ -17,7 +17,7 @@ const CALLS: usize = 300;
 pub(crate) struct Issuer {
     pub(crate) url: String,
     key: Signer,
-    /// How often it was asked about a token that only it can read; those that begin with `good` are.
+    /// Number of introspections of opaque tokens; those that begin with `good` are active.
     pub(crate) asked: Arc<AtomicUsize>,
 }
 

@@ -76,7 +76,7 @@ fn warm(gate: &Gate, tool: &str) {
     });
 }
 
-/// What the first line of the answer says, and the rest of its head.
+/// Returns the status line and the headers of the answer.
 fn head(stream: &mut TcpStream) -> String {
     let mut all = Vec::new();
     let mut buffer = [0; 4096];

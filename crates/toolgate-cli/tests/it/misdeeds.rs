@@ -10,12 +10,12 @@ use std::time::{Duration, Instant};
 
 /// The deadline of a call in these tests.
 const DEADLINE: Duration = Duration::from_secs(3);
-/// What a busy machine may add.
+/// Tolerance for a busy machine.
 const SLACK: Duration = Duration::from_secs(10);
 /// Calls of each bad server, one after the other.
 const CALLS: u32 = 3;
 
-/// What a call of a bad server may come to: an error of the tool or of the protocol, or a result where the misdeed
+/// Checks the outcome of a call of a bad server: an error of the tool or of the protocol, or a result if the misdeed
 /// leaves one.
 fn is_answered(answer: &Value) -> bool {
     answer["error"].is_object() || answer["result"].is_object()
@@ -85,7 +85,7 @@ fn server<'a>(state: &'a Value, id: &str) -> &'a Value {
     all.iter().find(|server| server["id"] == id).unwrap()
 }
 
-/// What is good stays good, and no call hangs.
+/// Checks that good servers still work and that no call hangs.
 fn judge(kind: &str, gate: &Gate, servers: &[&str]) {
     until("the good server runs", LONG, || {
         (server(&gate.state(), "good")["state"] == "running").then_some(())

@@ -3,7 +3,7 @@
 use crate::help::{Response, Setup, send};
 use serde_json::Value;
 
-/// Where clients look for an authorization server, and the ends of one by their usual names.
+/// Well-known paths of an authorization server, and the usual paths of its endpoints.
 const PLACES: [&str; 20] = [
     "/.well-known/oauth-authorization-server",
     "/.well-known/oauth-authorization-server/mcp",
@@ -27,7 +27,7 @@ const PLACES: [&str; 20] = [
     "/login",
 ];
 
-/// What a client would send there, for each kind of request.
+/// Parameters that an OAuth client would send there.
 const FLOW: &str = "response_type=code&client_id=c&state=s&code_challenge_method=S256\
                     &code_challenge=0123456789012345678901234567890123456789012\
                     &redirect_uri=https%3A%2F%2Fevil.test%2Fcb&resource=https%3A%2F%2Ftools.test%2Fmcp";

@@ -82,7 +82,7 @@ impl Issuer {
         self.post("/token/revocation", client, &[], &format!("token={token}"));
     }
 
-    /// What was asked of its token endpoint.
+    /// Returns the requests to its token endpoint.
     pub(crate) fn told(&self) -> Vec<Value> {
         let done = raw(self.port, &request(self.port, "GET", "/told", &[], b""));
         let told: Value = serde_json::from_str(&done.body).unwrap();

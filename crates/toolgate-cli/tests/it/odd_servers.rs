@@ -19,7 +19,7 @@ use std::collections::HashSet;
 use std::path::Path;
 use std::time::Duration;
 
-/// How long the servers of the corpus may take to start on a machine that has other work.
+/// Start timeout of the corpus servers on a busy machine.
 const START: Duration = Duration::from_secs(300);
 /// Cases between two calls to the good server.
 const CASES_A_CHECK: usize = 10;

@@ -84,7 +84,7 @@ fn login(folder: &TempDir, port: u16, args: &[&str], env: &[(&str, String)]) -> 
 struct Waiting {
     child: Child,
     page: String,
-    /// How many programs were started for it.
+    /// Number of started programs.
     started: usize,
 }
 

@@ -1,4 +1,4 @@
-//! What the operator has on the disk is named to the operator, and to no caller.
+//! Paths on the operator's disk are shown to the operator and to no caller.
 
 use crate::help::{Modern, SOON, Setup, TempDir, answer_of, until};
 use serde_json::json;

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 /// The value of an argument that is set; nobody but the server may get it.
 const SECRET: &str = "fixed-canary-8Zt3Lq6Wn1Xe4Rb9";
 
-/// What a server was called with.
+/// Arguments that a server was called with.
 type Seen = Arc<Mutex<Vec<Value>>>;
 
 /// A server with two tools that look something up, and one that drops it.

@@ -421,7 +421,7 @@ fn t30_a_new_key_does_not_get_what_was_granted_for_one_of_its_name() {
     far.seen(|seen| assert_eq!(seen.calls.len(), 3));
 }
 
-/// What was begun for the key of one person is not for the next who has its name.
+/// A sign-in that was begun for one key is not valid for the next key of the same name.
 #[test]
 fn t30_a_sign_in_is_for_the_key_with_which_it_was_begun() {
     let far = Far::new();

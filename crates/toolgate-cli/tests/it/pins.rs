@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::Arc;
 
-/// What the server offers, in a file of its own.
+/// Definitions that the server offers, in a file.
 struct Offer {
     data: Arc<TempDir>,
     file: PathBuf,

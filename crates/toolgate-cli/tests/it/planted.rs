@@ -173,7 +173,7 @@ fn gate(texts: &Arc<Texts>, revision: &'static str) -> Gate {
     Setup::config(format!("[limits]\nrate = \"1000000/s\"\n{servers}{rule}")).start()
 }
 
-/// What the operator sees, hears and keeps.
+/// Returns all output for the operator: shown, streamed and stored.
 fn shown(gate: &Gate) -> Vec<(String, String)> {
     let mut all = vec![
         (

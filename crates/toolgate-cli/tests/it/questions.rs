@@ -1,4 +1,4 @@
-//! What a server may ask, through the real gateway, with a real child that asks in the middle of everything.
+//! Input requests of a server through the real gateway, with a real child that asks during each call.
 
 mod answers;
 mod parked;
@@ -12,7 +12,7 @@ use std::process::{Child, ChildStdin, Stdio};
 use std::sync::{Arc, mpsc::Receiver};
 
 const REVISIONS: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
-/// What can be used, by method, name and parameters.
+/// Callable items: method, name and parameters.
 const USES: [(&str, &str); 3] = [
     ("tools/call", r#"{"name": "s_look", "arguments": {}}"#),
     ("resources/read", r#"{"uri": "test://a"}"#),
@@ -48,7 +48,7 @@ impl Server {
         Setup::config(config).start_in(self.data.clone())
     }
 
-    /// What the server was offered, once for each request that reached it.
+    /// Returns the capabilities that the server was offered, for each request that reached it.
     fn offered(&self) -> Vec<Value> {
         let text = std::fs::read_to_string(&self.offered).unwrap_or_default();
         text.lines()
@@ -79,7 +79,7 @@ struct Lines {
     stdin: ChildStdin,
     said: Receiver<String>,
     id: u32,
-    /// What it answers when it is asked.
+    /// Reply to an input request.
     reply: Value,
 }
 

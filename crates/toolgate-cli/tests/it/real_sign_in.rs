@@ -15,7 +15,7 @@ use std::{
 };
 use toolgate_auth::jose::SigningKey;
 
-/// Where the scripts of the tests are.
+/// Returns the path of a test script.
 fn script(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../interop");
     folder.canonicalize().unwrap().join(name)
@@ -102,7 +102,7 @@ fn state(gate: &Gate, wanted: &str) -> Value {
     })
 }
 
-/// What a call came to: the answer, in one text.
+/// Calls a tool and returns the answer as one text.
 fn call(gate: &Gate, tool: &str, arguments: Value) -> String {
     let response = Modern::call(gate.port, &json!(1), tool, arguments);
     answer_of(&response, &json!(1)).to_string()

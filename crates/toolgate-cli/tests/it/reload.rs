@@ -39,7 +39,7 @@ fn sha256(text: &str) -> String {
         .collect()
 }
 
-/// What many callers met while the config was read again and again.
+/// Results of many callers during repeated reloads.
 #[derive(Default)]
 struct Load {
     over: AtomicBool,
@@ -143,7 +143,7 @@ fn t76_reloads_under_load_fail_no_call_and_each_call_has_one_policy() {
     gate.stop();
 }
 
-/// How many records name a policy; what a record says has to be what that policy says.
+/// Counts the records that name a policy, and checks that each has the decision of that policy.
 fn judged(records: &[Value], open: &str, shut: &str) -> usize {
     let mut policies: BTreeMap<&str, &str> = BTreeMap::new();
     for record in records {

@@ -46,7 +46,7 @@ fn lines(text: &str) -> Vec<Value> {
     lines.map(|l| serde_json::from_str(l).expect(l)).collect()
 }
 
-/// What a search should find, by the records themselves.
+/// Returns the expected search results, computed from the records.
 fn expected(gate: &Gate, fits: impl Fn(&Value) -> bool) -> Vec<Value> {
     let mut all = records(&state(gate));
     all.retain(fits);
@@ -54,12 +54,12 @@ fn expected(gate: &Gate, fits: impl Fn(&Value) -> bool) -> Vec<Value> {
     all
 }
 
-/// What speaks of a tool: its calls, and its pin.
+/// Matches the records of a tool: its calls and its pin.
 fn of_tool(name: &'static str) -> impl Fn(&Value) -> bool {
     move |r| r["tool"] == name || r["name"] == name
 }
 
-/// What a search finds, and what it says besides.
+/// Returns the search results and the other output.
 fn search(gate: &Gate, words: &[&str]) -> (Vec<Value>, String) {
     let out = gate.run(&[&["audit", "search", "--json"], words].concat());
     let said = String::from_utf8(out.stderr).unwrap();

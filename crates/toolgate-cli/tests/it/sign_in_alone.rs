@@ -50,7 +50,7 @@ fn what_is_done_without_a_gateway_is_recorded() {
     run(&["audit", "verify"]);
 }
 
-/// What the record has of sign-ins.
+/// Returns the audit records of sign-ins.
 fn told(gate: &Gate) -> Vec<Value> {
     let records = gate.audit().into_iter().filter(|r| r["ev"] == "sign_in");
     let told = records.map(|r| json!([r["state"], r["server"], r["caller"], r["by"]]));

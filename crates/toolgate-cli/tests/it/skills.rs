@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 const OWN: &str = "skill://forms/SKILL.md";
 
-/// What a server says and holds, which a test may change while it runs.
+/// State of a server that a test may change while it runs.
 struct Held {
     stated: String,
     text: String,
@@ -222,7 +222,7 @@ fn a_skill_that_states_nothing_or_is_denied_is_not_there() {
     gate.stop();
 }
 
-/// What `toolgate explain` says of the file of a skill is what becomes of it, by whichever of its names it is asked for.
+/// `toolgate explain` predicts the decision for a skill's file under each of its names.
 #[test]
 fn a_file_of_a_skill_is_explained_as_the_skill() {
     let (one, ..) = server("One.");

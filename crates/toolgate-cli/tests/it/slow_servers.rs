@@ -11,7 +11,7 @@ use std::process::{Child, ChildStdin, Stdio};
 use std::sync::{Arc, mpsc::Receiver};
 use std::time::{Duration, Instant};
 
-/// How long the server of these tests takes to start when it is slow.
+/// Start time of a slow server.
 const SLOW: u64 = 15;
 
 /// A data folder, and a file that says how long its server takes to start.
@@ -181,7 +181,7 @@ impl Pipe {
         names(&self.ask(id, "tools/list", json!({}))["result"], "tools")
     }
 
-    /// What is told until nothing more comes for a while.
+    /// Returns the notifications until no more arrive for a while.
     fn quiet(&mut self) -> &[String] {
         while self.next(Duration::from_secs(2)).is_some() {}
         &self.told

@@ -30,7 +30,7 @@ case "$line" in
 *'"id"'*) printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no"}}\n' "$id";;
 esac; done"#;
 
-/// What each tool's error says.
+/// Error text of each tool.
 const REASONS: [(&str, &str); 8] = [
     ("keys", "exceeds the limit `keys` (4096)"),
     ("depth", "exceeds the limit `depth` (64)"),

@@ -35,7 +35,7 @@ impl World {
         }
     }
 
-    /// What the server read or subscribed to so far.
+    /// Returns the URIs that were read or subscribed to so far.
     fn notes(&self) -> Vec<String> {
         let notes = fs::read_to_string(&self.notes).unwrap();
         notes.lines().map(str::to_owned).collect()

@@ -1,10 +1,10 @@
 //! Callers that an issuer named: their users show who they are by signing in there, and then sign in for them.
 
 use crate::{
-    asked_sign_in::{call, json_of, known, page, post},
     help::{Gate, Script, browser, raw, real, request, shot},
     oauth::Issuer,
     own_grants::{Far, key, with},
+    sign_in_links::{call, json_of, known, page, post},
 };
 use serde_json::{Value, json};
 

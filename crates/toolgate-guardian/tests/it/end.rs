@@ -1,4 +1,4 @@
-//! How children end.
+//! Termination of children.
 
 use rustix::process::Signal;
 use toolgate_guardian::{ChildExit, Error};

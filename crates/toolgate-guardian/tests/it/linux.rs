@@ -1,4 +1,4 @@
-//! What only Linux promises, or lets us see.
+//! Behavior that only Linux guarantees or shows.
 
 use std::fs;
 use std::task::Poll;

@@ -1,4 +1,4 @@
-//! How children start: what they get, what they do not, and what is said when they cannot.
+//! Start of children: the inherited environment, and the errors.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -72,7 +72,7 @@ pub struct StateLimits {
     pub max_rows: usize,
     /// Maximum size of an entry and its key in bytes.
     pub max_row_bytes: usize,
-    /// Maximum number of queued changes.
+    /// Maximum number of changes that are queued for the disk.
     pub max_queue: usize,
 }
 

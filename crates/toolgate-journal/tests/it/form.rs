@@ -1,4 +1,4 @@
-//! What the records look like.
+//! Format of the records.
 
 use crate::kit::{Scratch, append, begin};
 use proptest::prelude::*;

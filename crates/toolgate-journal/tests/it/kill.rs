@@ -98,7 +98,7 @@ impl Drop for Victim {
     }
 }
 
-/// Whether the record of a receipt `CHAIN:SEQ EVENT CALL` is where it says.
+/// Checks that the record of a receipt `CHAIN:SEQ EVENT CALL` exists at that position.
 fn check(lines: &[String], receipt: &str) {
     let (place, rest) = receipt.split_once(' ').unwrap();
     let (event, call) = rest.split_once(' ').unwrap();

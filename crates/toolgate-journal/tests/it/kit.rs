@@ -1,4 +1,4 @@
-//! What the tests share: a folder that goes away, and a disk that can be held up or made to fail.
+//! Helpers of the tests: a temporary folder, and a disk that can block or fail.
 
 use std::collections::VecDeque;
 use std::fs;
@@ -45,7 +45,7 @@ impl Scratch {
         elsewhere(&self.0)
     }
 
-    /// How many calls began in a chain.
+    /// Returns the number of calls that began in a chain.
     pub(crate) fn calls(&self, chain: &str) -> usize {
         let lines = self.lines(chain);
         let begins = lines.iter().filter(|line| line.contains("call.begin"));
@@ -109,14 +109,14 @@ pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
         .block_on(future)
 }
 
-/// What a segment was asked to do.
+/// Operation on a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Op {
     Write(usize),
     Sync,
 }
 
-/// What the next write does instead of writing everything.
+/// Outcome of the next write.
 #[derive(Debug)]
 pub(crate) enum Write {
     Short(usize),
@@ -151,7 +151,7 @@ impl FaultyDisk {
         self.with(|state| state.held = held);
     }
 
-    /// What the next writes do.
+    /// Sets the outcomes of the next writes.
     pub(crate) fn plan(&self, writes: impl IntoIterator<Item = Write>) {
         self.with(|state| state.writes.extend(writes));
     }
@@ -161,7 +161,7 @@ impl FaultyDisk {
         self.with(|state| state.syncs.push_back(kind));
     }
 
-    /// What was asked since the last call.
+    /// Returns the operations since the last call.
     pub(crate) fn take_log(&self) -> Vec<Op> {
         self.with(|state| std::mem::take(&mut state.log))
     }
@@ -174,7 +174,7 @@ impl FaultyDisk {
         assert!(!late.timed_out(), "no sync came");
     }
 
-    /// How many bytes a power cut would certainly leave.
+    /// Returns the number of bytes that survive a power cut.
     pub(crate) fn synced(&self) -> u64 {
         self.with(|state| state.synced)
     }

@@ -41,7 +41,7 @@ fn snapshot() -> Snapshot {
     }
 }
 
-/// What a disk may show after the cut: a shorter file, and pages of zeros in its unsynced part.
+/// Returns a possible state after the cut: a shorter file, and pages of zeros in its unsynced part.
 fn after_the_cut(shot: &Snapshot, length: Option<usize>, zeros: &[(usize, usize)]) -> Vec<u8> {
     let unsynced = shot.bytes.len() - shot.synced;
     let length = length.map_or(unsynced, |length| length % unsynced);

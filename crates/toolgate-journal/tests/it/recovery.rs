@@ -1,4 +1,4 @@
-//! What a crash leaves behind and the next start mends.
+//! Recovery after a crash at the next start.
 
 use crate::kit::{Scratch, append, begin, end};
 use std::fs;

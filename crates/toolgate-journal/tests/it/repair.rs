@@ -1,4 +1,4 @@
-//! What comes after a failure of the disk: refusals at once, and records again when it can.
+//! Repair after a disk failure: immediate rejections, then new records once the disk works.
 
 use crate::kit::{BOUND, FaultyDisk, Scratch, Write, append, begin, end};
 use std::io::{ErrorKind, Write as _};

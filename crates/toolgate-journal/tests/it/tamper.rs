@@ -41,7 +41,7 @@ impl Log {
         self.scratch.verify().chains.remove(0).first_fault
     }
 
-    /// What is found when the lines are these.
+    /// Returns the fault that verification finds in these lines.
     fn check(&self, lines: &[&str]) -> Option<FaultPosition> {
         let text: String = lines.iter().flat_map(|line| [line, "\n"]).collect();
         self.bad(text.as_bytes())

@@ -140,7 +140,7 @@ impl FreezeRegistry {
         read.1.clone()
     }
 
-    /// Returns the API keys of callers: calls of a revoked key stop as well.
+    /// Returns the API keys of callers, whose revocation stops calls like a freeze.
     pub fn keys(&self) -> &Arc<ApiKeys> {
         &self.keys
     }

@@ -1,6 +1,6 @@
 //! A person settles what rules leave open.
 
-use crate::world::{World, again, approval, said, text};
+use crate::pipeline_fixture::{PipelineFixture, again, approval, said, text};
 use serde_json::json;
 use std::time::Duration;
 use toolgate_core::{
@@ -13,10 +13,10 @@ use toolgate_policy::{
 };
 
 fn yes(
-    world: &World,
+    fixture: &PipelineFixture,
     questions: &InputRequests,
 ) -> impl Future<Output = Result<ApprovalStatus, ApprovalError>> {
-    let (desk, id) = (world.route.approvals.clone(), approval(questions));
+    let (desk, id) = (fixture.route.approvals.clone(), approval(questions));
     async move {
         desk.approve(&id, ApprovalChannel::Console, ApprovalTerms::default())
             .await
@@ -32,19 +32,19 @@ fn with_answer(mut call: Call, answer: serde_json::Value) -> Call {
 
 #[tokio::test]
 async fn approved_runs_once_and_is_recorded() {
-    let world = World::new();
-    let call = world.call("wipe", json!({"path": "/x"}));
-    let questions = world.asked(&call).await;
-    assert_eq!(world.reached(), 0);
-    yes(&world, &questions).await.unwrap();
-    assert_eq!(said(world.go(again(&call, &questions)).await), "done");
-    let states: Vec<_> = world
+    let fixture = PipelineFixture::new();
+    let call = fixture.call("wipe", json!({"path": "/x"}));
+    let questions = fixture.asked(&call).await;
+    assert_eq!(fixture.reached(), 0);
+    yes(&fixture, &questions).await.unwrap();
+    assert_eq!(said(fixture.go(again(&call, &questions)).await), "done");
+    let states: Vec<_> = fixture
         .events("approval")
         .iter()
         .map(|r| r["state"].as_str().unwrap().to_owned())
         .collect();
     assert_eq!(states, ["asked", "approved", "spent"]);
-    let begin = &world.events("call.begin")[0];
+    let begin = &fixture.events("call.begin")[0];
     assert_eq!(begin["approval"], approval(&questions).as_str());
     assert_eq!(begin["tool"], "demo.wipe");
     // Of this round alone.
@@ -53,54 +53,57 @@ async fn approved_runs_once_and_is_recorded() {
         json!({"by": "confirm", "verdict": "approved", "why": format!("{} by a person (console)", approval(&questions))}),
     ];
     assert_eq!(begin["trail"], json!(trail));
-    let end = &world.events("call.end")[0];
+    let end = &fixture.events("call.end")[0];
     assert_eq!(end["out"], "ok");
     assert_eq!((&end["srv"], &end["tool"]), (&begin["srv"], &begin["tool"]));
-    assert_eq!(world.events("deny").len(), 0);
+    assert_eq!(fixture.events("deny").len(), 0);
 }
 
 #[tokio::test]
 async fn the_question_shows_everything() {
-    let world = World::new();
-    let call = world.call("wipe", json!({"path": "/x"}));
-    let questions = world.asked(&call).await;
+    let fixture = PipelineFixture::new();
+    let call = fixture.call("wipe", json!({"path": "/x"}));
+    let questions = fixture.asked(&call).await;
     let InputRequestKind::Approve(shown) = &questions.requests[0].kind else {
         panic!()
     };
     assert_eq!(shown.arguments.as_str(), "{\"path\":\"/x\"}");
     assert_eq!(shown.item.full_name(), "demo.wipe");
     assert_eq!(shown.reasons, ["no rule: not known to be read-only"]);
-    let view = &world.route.approvals.list()[0];
+    let view = &fixture.route.approvals.list()[0];
     assert_eq!(
         (view.status.clone(), view.is_awaited),
         (ApprovalStatus::Pending, false)
     );
     let attended = shown.waiter.mark_waiting();
-    assert!(world.route.approvals.list()[0].is_awaited);
+    assert!(fixture.route.approvals.list()[0].is_awaited);
     drop(attended);
-    assert!(!world.route.approvals.list()[0].is_awaited);
+    assert!(!fixture.route.approvals.list()[0].is_awaited);
 }
 
 #[tokio::test]
 async fn a_replay_asks_again() {
-    let world = World::new();
-    let call = world.call("wipe", json!({}));
-    let questions = world.asked(&call).await;
-    yes(&world, &questions).await.unwrap();
+    let fixture = PipelineFixture::new();
+    let call = fixture.call("wipe", json!({}));
+    let questions = fixture.asked(&call).await;
+    yes(&fixture, &questions).await.unwrap();
     let second = again(&call, &questions);
-    world.go(second.clone()).await.unwrap();
+    fixture.go(second.clone()).await.unwrap();
     // The very same round again, and the identical call under another id: both have to ask anew.
-    assert_ne!(approval(&world.asked(&second).await), approval(&questions));
-    world.asked(&world.call("wipe", json!({}))).await;
-    assert_eq!(world.reached(), 1);
+    assert_ne!(
+        approval(&fixture.asked(&second).await),
+        approval(&questions)
+    );
+    fixture.asked(&fixture.call("wipe", json!({}))).await;
+    assert_eq!(fixture.reached(), 1);
 }
 
 #[tokio::test]
 async fn anything_changed_asks_again() {
-    let mut world = World::new();
-    let call = world.call("wipe", json!({"path": "/x", "n": 9007199254740992_i64}));
-    let questions = world.asked(&call).await;
-    yes(&world, &questions).await.unwrap();
+    let mut fixture = PipelineFixture::new();
+    let call = fixture.call("wipe", json!({"path": "/x", "n": 9007199254740992_i64}));
+    let questions = fixture.asked(&call).await;
+    yes(&fixture, &questions).await.unwrap();
     let with = |name: &str, arguments: serde_json::Value| {
         let mut changed = Call::tool(
             call.id.clone(),
@@ -111,13 +114,13 @@ async fn anything_changed_asks_again() {
         changed.round = again(&call, &questions).round.clone();
         changed
     };
-    world
+    fixture
         .asked(&with(
             "wipe",
             json!({"path": "/y", "n": 9007199254740992_i64}),
         ))
         .await;
-    world
+    fixture
         .asked(&with(
             "wipe",
             json!({"path": "/x", "n": 9007199254740993_i64}),
@@ -125,20 +128,20 @@ async fn anything_changed_asks_again() {
         .await;
     let mut other = with("wipe", json!({"path": "/x", "n": 9007199254740992_i64}));
     other.caller = Caller::new("key:other");
-    world.asked(&other).await;
-    world.tools(vec![crate::world::item(
+    fixture.asked(&other).await;
+    fixture.tools(vec![crate::pipeline_fixture::item(
         json!({"name": "wipe", "description": "new", "inputSchema": {"type": "object"}}),
     )]);
-    world.asked(&again(&call, &questions)).await;
-    world.tools(vec![crate::world::item(
+    fixture.asked(&again(&call, &questions)).await;
+    fixture.tools(vec![crate::pipeline_fixture::item(
         json!({"name": "wipe", "inputSchema": {"type": "object"}}),
     )]);
-    world.route.policy_id = "p2".into();
-    world.asked(&again(&call, &questions)).await;
-    assert_eq!(world.reached(), 0);
+    fixture.route.policy_id = "p2".into();
+    fixture.asked(&again(&call, &questions)).await;
+    assert_eq!(fixture.reached(), 0);
     // With everything as it was, the approval is still good. The order of members does not count.
-    world.route.policy_id = "p1".into();
-    world
+    fixture.route.policy_id = "p1".into();
+    fixture
         .go(with(
             "wipe",
             json!({"n": 9007199254740992_i64, "path": "/x"}),
@@ -149,38 +152,38 @@ async fn anything_changed_asks_again() {
 
 #[tokio::test]
 async fn a_new_policy_ends_what_waits() {
-    let world = World::new();
-    let call = world.call("wipe", json!({}));
-    let questions = world.asked(&call).await;
-    world.route.approvals.policy_changed("p1");
-    assert_eq!(world.route.approvals.list().len(), 1);
-    world.route.approvals.policy_changed("p2");
-    assert_eq!(world.route.approvals.list().len(), 0);
+    let fixture = PipelineFixture::new();
+    let call = fixture.call("wipe", json!({}));
+    let questions = fixture.asked(&call).await;
+    fixture.route.approvals.policy_changed("p1");
+    assert_eq!(fixture.route.approvals.list().len(), 1);
+    fixture.route.approvals.policy_changed("p2");
+    assert_eq!(fixture.route.approvals.list().len(), 0);
     assert!(matches!(
-        yes(&world, &questions).await,
+        yes(&fixture, &questions).await,
         Err(ApprovalError::Decided(ApprovalStatus::Expired))
     ));
 }
 
 #[tokio::test]
 async fn denied_says_why() {
-    let world = World::new();
-    let call = world.call("wipe", json!({}));
-    let questions = world.asked(&call).await;
+    let fixture = PipelineFixture::new();
+    let call = fixture.call("wipe", json!({}));
+    let questions = fixture.asked(&call).await;
     let why = Some("not on \u{1b}[31mFridays\u{200b}".to_owned());
-    world
+    fixture
         .route
         .approvals
         .deny(&approval(&questions), ApprovalChannel::Terminal, why)
         .await
         .unwrap();
-    let outcome = world.go(again(&call, &questions)).await;
+    let outcome = fixture.go(again(&call, &questions)).await;
     assert_eq!(
         outcome.as_ref().unwrap_err().kind(),
         &ErrorKind::Refused(RefusalReason::Approver)
     );
     assert_eq!(text(outcome), "denied by a person: not on Fridays");
-    let deny = &world.events("deny")[0];
+    let deny = &fixture.events("deny")[0];
     assert_eq!(
         (&deny["code"], &deny["out"]),
         (&json!("refused_person"), &json!("refused"))
@@ -190,88 +193,94 @@ async fn denied_says_why() {
         last,
         &json!({"by": "confirm", "verdict": "refuse", "why": "denied by a person: not on Fridays"})
     );
-    assert_eq!(world.reached(), 0);
+    assert_eq!(fixture.reached(), 0);
     // Another call may ask again.
-    let next = world.call("wipe", json!({}));
-    let questions = world.asked(&next).await;
-    world
+    let next = fixture.call("wipe", json!({}));
+    let questions = fixture.asked(&next).await;
+    fixture
         .route
         .approvals
         .deny(&approval(&questions), ApprovalChannel::Console, None)
         .await
         .unwrap();
     assert_eq!(
-        text(world.go(again(&next, &questions)).await),
+        text(fixture.go(again(&next, &questions)).await),
         "denied by a person"
     );
 }
 
 #[tokio::test]
 async fn a_caller_that_gave_up_hears_the_no_and_uses_the_yes() {
-    let world = World::new();
-    let gone = world.call("wipe", json!({}));
-    let questions = world.asked(&gone).await;
-    world
+    let fixture = PipelineFixture::new();
+    let gone = fixture.call("wipe", json!({}));
+    let questions = fixture.asked(&gone).await;
+    fixture
         .route
         .approvals
         .deny(&approval(&questions), ApprovalChannel::Console, None)
         .await
         .unwrap();
     assert_eq!(
-        text(world.go(world.call("wipe", json!({}))).await),
+        text(fixture.go(fixture.call("wipe", json!({}))).await),
         "denied by a person"
     );
-    let questions = world.asked(&world.call("wipe", json!({}))).await;
-    yes(&world, &questions).await.unwrap();
-    assert_eq!(said(world.go(world.call("wipe", json!({}))).await), "done");
-    world.asked(&world.call("wipe", json!({}))).await;
+    let questions = fixture.asked(&fixture.call("wipe", json!({}))).await;
+    yes(&fixture, &questions).await.unwrap();
+    assert_eq!(
+        said(fixture.go(fixture.call("wipe", json!({}))).await),
+        "done"
+    );
+    fixture.asked(&fixture.call("wipe", json!({}))).await;
 }
 
 #[tokio::test]
 async fn a_no_wins_over_an_unused_yes() {
-    let world = World::new();
-    let call = world.call("wipe", json!({}));
-    let questions = world.asked(&call).await;
-    yes(&world, &questions).await.unwrap();
-    world
+    let fixture = PipelineFixture::new();
+    let call = fixture.call("wipe", json!({}));
+    let questions = fixture.asked(&call).await;
+    yes(&fixture, &questions).await.unwrap();
+    fixture
         .route
         .approvals
         .deny(&approval(&questions), ApprovalChannel::Console, None)
         .await
         .unwrap();
     assert!(matches!(
-        yes(&world, &questions).await,
+        yes(&fixture, &questions).await,
         Err(ApprovalError::Decided(ApprovalStatus::Denied(..)))
     ));
-    text(world.go(again(&call, &questions)).await);
-    assert_eq!(world.reached(), 0);
+    text(fixture.go(again(&call, &questions)).await);
+    assert_eq!(fixture.reached(), 0);
 }
 
 #[tokio::test]
 async fn two_that_wait_for_the_same_share_the_question_not_the_yes() {
-    let world = World::new();
-    let (a, b) = (world.call("wipe", json!({})), world.call("wipe", json!({})));
-    let (qa, qb) = (world.asked(&a).await, world.asked(&b).await);
+    let fixture = PipelineFixture::new();
+    let (a, b) = (
+        fixture.call("wipe", json!({})),
+        fixture.call("wipe", json!({})),
+    );
+    let (qa, qb) = (fixture.asked(&a).await, fixture.asked(&b).await);
     assert_eq!(approval(&qa), approval(&qb));
-    yes(&world, &qa).await.unwrap();
-    let (one, two) = tokio::join!(world.go(again(&a, &qa)), world.go(again(&b, &qb)));
+    yes(&fixture, &qa).await.unwrap();
+    let (one, two) = tokio::join!(fixture.go(again(&a, &qa)), fixture.go(again(&b, &qb)));
     let done = [&one, &two]
         .into_iter()
         .filter(|o| matches!(o, Ok(Outcome::Done(_))))
         .count();
-    assert_eq!((done, world.reached()), (1, 1));
+    assert_eq!((done, fixture.reached()), (1, 1));
 }
 
 #[tokio::test(start_paused = true)]
 async fn nobody_decides_in_time() {
-    let world = World::with(|m| m.desk.approval_lifetime = Duration::from_secs(600));
-    let call = world.call("wipe", json!({}));
-    let questions = world.asked(&call).await;
+    let fixture = PipelineFixture::with(|m| m.desk.approval_lifetime = Duration::from_secs(600));
+    let call = fixture.call("wipe", json!({}));
+    let questions = fixture.asked(&call).await;
     let InputRequestKind::Approve(shown) = &questions.requests[0].kind else {
         panic!()
     };
     shown.waiter.wait_for_decision().await;
-    let outcome = world.go(again(&call, &questions)).await;
+    let outcome = fixture.go(again(&call, &questions)).await;
     assert_eq!(
         outcome.as_ref().unwrap_err().kind(),
         &ErrorKind::Refused(RefusalReason::Expired)
@@ -281,41 +290,44 @@ async fn nobody_decides_in_time() {
         "denied: the call was not approved within 10 min"
     );
     assert!(matches!(
-        yes(&world, &questions).await,
+        yes(&fixture, &questions).await,
         Err(ApprovalError::Decided(ApprovalStatus::Expired))
     ));
-    assert_eq!(world.events("approval").last().unwrap()["state"], "expired");
+    assert_eq!(
+        fixture.events("approval").last().unwrap()["state"],
+        "expired"
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_yes_does_not_last_for_ever() {
-    let world = World::new();
-    let questions = world.asked(&world.call("wipe", json!({}))).await;
-    yes(&world, &questions).await.unwrap();
+    let fixture = PipelineFixture::new();
+    let questions = fixture.asked(&fixture.call("wipe", json!({}))).await;
+    yes(&fixture, &questions).await.unwrap();
     tokio::time::advance(Duration::from_secs(601)).await;
-    world.asked(&world.call("wipe", json!({}))).await;
-    assert_eq!(world.reached(), 0);
+    fixture.asked(&fixture.call("wipe", json!({}))).await;
+    assert_eq!(fixture.reached(), 0);
 }
 
 #[tokio::test]
 async fn deciding_wakes_who_waits() {
-    let world = World::new();
-    let questions = world.asked(&world.call("wipe", json!({}))).await;
+    let fixture = PipelineFixture::new();
+    let questions = fixture.asked(&fixture.call("wipe", json!({}))).await;
     let InputRequestKind::Approve(shown) = &questions.requests[0].kind else {
         panic!()
     };
     let (decided, approved) =
-        tokio::join!(shown.waiter.wait_for_decision(), yes(&world, &questions));
+        tokio::join!(shown.waiter.wait_for_decision(), yes(&fixture, &questions));
     approved.unwrap();
     let () = decided;
 }
 
 #[tokio::test]
 async fn a_yes_can_be_remembered_for_a_harmless_tool() {
-    let world = World::new();
-    let call = world.call("add", json!({"a": 1}));
-    let questions = world.asked(&call).await;
-    world
+    let fixture = PipelineFixture::new();
+    let call = fixture.call("add", json!({"a": 1}));
+    let questions = fixture.asked(&call).await;
+    fixture
         .route
         .approvals
         .approve(
@@ -325,28 +337,34 @@ async fn a_yes_can_be_remembered_for_a_harmless_tool() {
         )
         .await
         .unwrap();
-    world.go(again(&call, &questions)).await.unwrap();
-    world.go(world.call("add", json!({"a": 2}))).await.unwrap();
-    world.go(world.call("add", json!({"a": 3}))).await.unwrap();
-    let grant = world.route.approvals.grants().remove(0);
+    fixture.go(again(&call, &questions)).await.unwrap();
+    fixture
+        .go(fixture.call("add", json!({"a": 2})))
+        .await
+        .unwrap();
+    fixture
+        .go(fixture.call("add", json!({"a": 3})))
+        .await
+        .unwrap();
+    let grant = fixture.route.approvals.grants().remove(0);
     assert_eq!((grant.used, grant.tool.as_str()), (2, "add"));
-    assert_eq!(world.events("call.begin")[2]["approval"], &*grant.id);
-    let mut other = world.call("add", json!({"a": 2}));
+    assert_eq!(fixture.events("call.begin")[2]["approval"], &*grant.id);
+    let mut other = fixture.call("add", json!({"a": 2}));
     other.caller = Caller::new("key:other");
-    world.asked(&other).await;
+    fixture.asked(&other).await;
     let changed = json!({"name": "add", "description": "new", "inputSchema": {"type": "object"}, "annotations": {"destructiveHint": false}});
-    world.tools(vec![crate::world::item(changed)]);
-    world.asked(&world.call("add", json!({"a": 3}))).await;
-    assert_eq!(world.route.approvals.grants()[0].used, 2);
-    world.route.approvals.revoke(&grant.id).await.unwrap();
-    world.asked(&world.call("add", json!({"a": 4}))).await;
+    fixture.tools(vec![crate::pipeline_fixture::item(changed)]);
+    fixture.asked(&fixture.call("add", json!({"a": 3}))).await;
+    assert_eq!(fixture.route.approvals.grants()[0].used, 2);
+    fixture.route.approvals.revoke(&grant.id).await.unwrap();
+    fixture.asked(&fixture.call("add", json!({"a": 4}))).await;
 }
 
 #[tokio::test]
 async fn a_yes_to_destroying_is_never_remembered() {
-    let world = World::new();
-    let questions = world.asked(&world.call("wipe", json!({}))).await;
-    let kept = world
+    let fixture = PipelineFixture::new();
+    let questions = fixture.asked(&fixture.call("wipe", json!({}))).await;
+    let kept = fixture
         .route
         .approvals
         .approve(
@@ -357,18 +375,18 @@ async fn a_yes_to_destroying_is_never_remembered() {
         .await;
     assert!(matches!(kept, Err(ApprovalError::GrantNotAllowed)));
     assert_eq!(
-        world.route.approvals.list()[0].status,
+        fixture.route.approvals.list()[0].status,
         ApprovalStatus::Pending
     );
 }
 
 #[tokio::test]
 async fn the_callers_own_client_may_answer_where_allowed() {
-    let mut world = World::new();
-    world.route.via_client = ClientApprovals::Always;
-    let mut call = world.call("wipe", json!({}));
+    let mut fixture = PipelineFixture::new();
+    fixture.route.via_client = ClientApprovals::Always;
+    let mut call = fixture.call("wipe", json!({}));
     call.capabilities.elicitation = true;
-    let questions = world.asked(&call).await;
+    let questions = fixture.asked(&call).await;
     let InputRequestKind::Approve(shown) = &questions.requests[0].kind else {
         panic!()
     };
@@ -377,8 +395,8 @@ async fn the_callers_own_client_may_answer_where_allowed() {
         again(&call, &questions),
         json!({"action": "accept", "content": {"approve": true}}),
     );
-    assert_eq!(said(world.go(accepted).await), "done");
-    let by = world
+    assert_eq!(said(fixture.go(accepted).await), "done");
+    let by = fixture
         .events("approval")
         .iter()
         .find(|r| r["state"] == "approved")
@@ -389,8 +407,8 @@ async fn the_callers_own_client_may_answer_where_allowed() {
 
 #[tokio::test]
 async fn the_callers_own_client_says_no() {
-    let mut world = World::new();
-    world.route.via_client = ClientApprovals::Always;
+    let mut fixture = PipelineFixture::new();
+    fixture.route.via_client = ClientApprovals::Always;
     let no = [
         (
             json!({"action": "accept", "content": {"approve": false, "reason": "too late"}}),
@@ -401,54 +419,54 @@ async fn the_callers_own_client_says_no() {
         (json!({"action": "accept"}), "denied by a person"),
     ];
     for (answer, expected) in no {
-        let mut call = world.call("wipe", json!({}));
+        let mut call = fixture.call("wipe", json!({}));
         call.capabilities.elicitation = true;
-        let questions = world.asked(&call).await;
+        let questions = fixture.asked(&call).await;
         assert_eq!(
             text(
-                world
+                fixture
                     .go(with_answer(again(&call, &questions), answer))
                     .await
             ),
             expected
         );
     }
-    assert_eq!(world.reached(), 0);
+    assert_eq!(fixture.reached(), 0);
 }
 
 #[tokio::test]
 async fn the_clients_answer_counts_only_for_its_question() {
-    let mut world = World::new();
+    let mut fixture = PipelineFixture::new();
     let accept = json!({"action": "accept", "content": {"approve": true}});
-    let mut call = world.call("wipe", json!({}));
+    let mut call = fixture.call("wipe", json!({}));
     call.capabilities.elicitation = true;
     // Destroying tools are not for the client by default.
-    let questions = world.asked(&call).await;
+    let questions = fixture.asked(&call).await;
     let InputRequestKind::Approve(shown) = &questions.requests[0].kind else {
         panic!()
     };
     assert!(!shown.via_client);
-    world
+    fixture
         .asked(&with_answer(again(&call, &questions), accept.clone()))
         .await;
     // An answer without the slot, and one for other arguments.
-    world.route.via_client = ClientApprovals::Always;
-    world
+    fixture.route.via_client = ClientApprovals::Always;
+    fixture
         .asked(&with_answer(call.clone(), accept.clone()))
         .await;
-    let mut changed = world.call("wipe", json!({"more": 1}));
+    let mut changed = fixture.call("wipe", json!({"more": 1}));
     changed.capabilities.elicitation = true;
     changed.round = again(&call, &questions).round.clone();
-    world.asked(&with_answer(changed, accept)).await;
-    let first = world.route.approvals.find(&approval(&questions)).unwrap();
+    fixture.asked(&with_answer(changed, accept)).await;
+    let first = fixture.route.approvals.find(&approval(&questions)).unwrap();
     assert_eq!(first.status, ApprovalStatus::Pending);
-    assert_eq!(world.reached(), 0);
+    assert_eq!(fixture.reached(), 0);
 }
 
 #[tokio::test]
 async fn an_approval_holds_for_later_rounds_of_the_same_call() {
-    let world = World::new();
-    world.handle(|call| {
+    let fixture = PipelineFixture::new();
+    fixture.handle(|call| {
         Box::pin(async move {
             match call.round.answer("name") {
                 Some(_) => Ok(Outcome::Done(toolgate_core::Output::text("done"))),
@@ -465,68 +483,68 @@ async fn an_approval_holds_for_later_rounds_of_the_same_call() {
             }
         })
     });
-    let call = world.call("wipe", json!({}));
-    let questions = world.asked(&call).await;
-    yes(&world, &questions).await.unwrap();
+    let call = fixture.call("wipe", json!({}));
+    let questions = fixture.asked(&call).await;
+    yes(&fixture, &questions).await.unwrap();
     let second = again(&call, &questions);
-    let asked = world.asked(&second).await;
+    let asked = fixture.asked(&second).await;
     let mut third = again(&second, &asked);
     third
         .round
         .answers
         .push(("name".to_owned(), Json::from_value(&json!("x"))));
-    assert_eq!(said(world.go(third.clone()).await), "done");
-    let outs: Vec<_> = world
+    assert_eq!(said(fixture.go(third.clone()).await), "done");
+    let outs: Vec<_> = fixture
         .events("call.end")
         .iter()
         .map(|r| r["out"].clone())
         .collect();
     assert_eq!(outs, ["input_required", "ok"]);
     // But each round counts once.
-    world.asked(&third).await;
-    assert_eq!(world.reached(), 2);
+    fixture.asked(&third).await;
+    assert_eq!(fixture.reached(), 2);
 }
 
 #[tokio::test]
 async fn a_desk_has_room_for_so_many() {
-    let world = World::with(|m| {
+    let fixture = PipelineFixture::with(|m| {
         m.desk.max_pending_per_caller = 2;
         m.desk.max_pending = 3;
     });
-    world.asked(&world.call("wipe", json!({"n": 1}))).await;
-    let second = world.asked(&world.call("wipe", json!({"n": 2}))).await;
-    let outcome = world.go(world.call("wipe", json!({"n": 3}))).await;
+    fixture.asked(&fixture.call("wipe", json!({"n": 1}))).await;
+    let second = fixture.asked(&fixture.call("wipe", json!({"n": 2}))).await;
+    let outcome = fixture.go(fixture.call("wipe", json!({"n": 3}))).await;
     assert!(matches!(
         outcome.as_ref().unwrap_err().kind(),
         ErrorKind::Busy(_)
     ));
     assert!(text(outcome).contains("2 pending approvals"));
     let of = |caller: &str, n: i32| {
-        let mut call = world.call("wipe", json!({"n": n}));
+        let mut call = fixture.call("wipe", json!({"n": n}));
         call.caller = Caller::new(caller);
         call
     };
-    world.asked(&of("b", 1)).await;
-    assert!(text(world.go(of("c", 1)).await).contains("too many approvals are pending"));
+    fixture.asked(&of("b", 1)).await;
+    assert!(text(fixture.go(of("c", 1)).await).contains("too many approvals are pending"));
     // A decision makes room.
-    world
+    fixture
         .route
         .approvals
         .deny(&approval(&second), ApprovalChannel::Console, None)
         .await
         .unwrap();
-    world.asked(&of("c", 1)).await;
+    fixture.asked(&of("c", 1)).await;
 }
 
 #[tokio::test]
 async fn the_same_tool_of_another_server_is_another() {
-    let world = World::new();
+    let fixture = PipelineFixture::new();
     let add = json!({"name": "add", "inputSchema": {"type": "object"}, "annotations": {"destructiveHint": false}});
-    let of = |server: &str| crate::world::item_of(server, true, add.clone());
-    world.tools(vec![of("demo")]);
-    let call = world.call("add", json!({}));
-    let questions = world.asked(&call).await;
-    world
+    let of = |server: &str| crate::pipeline_fixture::item_of(server, true, add.clone());
+    fixture.tools(vec![of("demo")]);
+    let call = fixture.call("add", json!({}));
+    let questions = fixture.asked(&call).await;
+    fixture
         .route
         .approvals
         .approve(
@@ -537,27 +555,27 @@ async fn the_same_tool_of_another_server_is_another() {
         .await
         .unwrap();
     // Neither the approval nor the grant is good for it.
-    world.tools(vec![of("other")]);
-    world.asked(&again(&call, &questions)).await;
-    world.tools(vec![of("demo")]);
-    world.go(again(&call, &questions)).await.unwrap();
+    fixture.tools(vec![of("other")]);
+    fixture.asked(&again(&call, &questions)).await;
+    fixture.tools(vec![of("demo")]);
+    fixture.go(again(&call, &questions)).await.unwrap();
 }
 
 #[tokio::test]
 async fn another_tool_of_the_same_look_is_another() {
-    let world = World::new();
+    let fixture = PipelineFixture::new();
     let same = |name: &str| {
         let mut item = toolgate_core::Item::new(
             toolgate_core::Origin { server: "demo".into(), trusted: true },
-            crate::world::item(json!({"name": "t", "inputSchema": {"type": "object"}, "annotations": {"destructiveHint": false}})).def.clone(),
+            crate::pipeline_fixture::item(json!({"name": "t", "inputSchema": {"type": "object"}, "annotations": {"destructiveHint": false}})).def.clone(),
         );
         item.local_name = name.to_owned();
         std::sync::Arc::new(item)
     };
-    world.tools(vec![same("one")]);
-    let call = world.call("t", json!({}));
-    let questions = world.asked(&call).await;
-    world
+    fixture.tools(vec![same("one")]);
+    let call = fixture.call("t", json!({}));
+    let questions = fixture.asked(&call).await;
+    fixture
         .route
         .approvals
         .approve(
@@ -567,40 +585,40 @@ async fn another_tool_of_the_same_look_is_another() {
         )
         .await
         .unwrap();
-    world.tools(vec![same("two")]);
-    world.asked(&again(&call, &questions)).await;
+    fixture.tools(vec![same("two")]);
+    fixture.asked(&again(&call, &questions)).await;
 }
 
 #[tokio::test]
 async fn a_no_that_comes_while_a_yes_is_written_wins() {
-    let world = World::new();
-    let call = world.call("wipe", json!({}));
-    let questions = world.asked(&call).await;
+    let fixture = PipelineFixture::new();
+    let call = fixture.call("wipe", json!({}));
+    let questions = fixture.asked(&call).await;
     let id = approval(&questions);
-    let no = world
+    let no = fixture
         .route
         .approvals
         .deny(&id, ApprovalChannel::Terminal, None);
-    let (yes, no) = tokio::join!(yes(&world, &questions), no);
+    let (yes, no) = tokio::join!(yes(&fixture, &questions), no);
     // How far the yes came by then is up to the disk.
     let denied =
         |error: &ApprovalError| matches!(error, ApprovalError::Decided(ApprovalStatus::Denied(..)));
     assert!(yes.as_ref().err().is_none_or(denied), "{yes:?}");
     no.unwrap();
     assert_eq!(
-        text(world.go(again(&call, &questions)).await),
+        text(fixture.go(again(&call, &questions)).await),
         "denied by a person"
     );
 }
 
 #[tokio::test]
 async fn so_many_grants() {
-    let world = World::with(|m| m.desk.max_grants = 1);
+    let fixture = PipelineFixture::with(|m| m.desk.max_grants = 1);
     for (a, fits) in [(1, true), (2, false)] {
-        let mut call = world.call("add", json!({"a": a}));
+        let mut call = fixture.call("add", json!({"a": a}));
         call.caller = Caller::new(format!("key:{a}"));
-        let questions = world.asked(&call).await;
-        let kept = world
+        let questions = fixture.asked(&call).await;
+        let kept = fixture
             .route
             .approvals
             .approve(
@@ -615,20 +633,20 @@ async fn so_many_grants() {
 
 #[tokio::test]
 async fn a_yes_is_remembered_for_so_long() {
-    let world = World::with(|m| {
+    let fixture = PipelineFixture::with(|m| {
         m.desk.default_grant_lifetime = Duration::from_secs(60);
         m.desk.max_grant_lifetime = Duration::from_secs(120);
     });
     let hour = std::time::SystemTime::now() + Duration::from_secs(3600);
     for (number, (until, seconds)) in [(None, 60), (Some(hour), 120)].into_iter().enumerate() {
-        let mut call = world.call("add", json!({"a": number}));
+        let mut call = fixture.call("add", json!({"a": number}));
         call.caller = Caller::new(format!("key:{number}"));
-        let questions = world.asked(&call).await;
+        let questions = fixture.asked(&call).await;
         let yes = ApprovalTerms::with_grant(GrantTerms {
             expires_at: until,
             ..GrantTerms::default()
         });
-        let desk = &world.route.approvals;
+        let desk = &fixture.route.approvals;
         desk.approve(&approval(&questions), ApprovalChannel::Console, yes)
             .await
             .unwrap();
@@ -642,24 +660,24 @@ async fn a_yes_is_remembered_for_so_long() {
 
 #[tokio::test(start_paused = true)]
 async fn what_is_over_is_forgotten() {
-    let world = World::new();
-    let questions = world.asked(&world.call("wipe", json!({}))).await;
+    let fixture = PipelineFixture::new();
+    let questions = fixture.asked(&fixture.call("wipe", json!({}))).await;
     let id = approval(&questions);
     tokio::time::advance(Duration::from_secs(601)).await;
     assert_eq!(
-        world.route.approvals.find(&id).unwrap().status,
+        fixture.route.approvals.find(&id).unwrap().status,
         ApprovalStatus::Expired
     );
     tokio::time::advance(Duration::from_secs(600)).await;
-    assert!(world.route.approvals.find(&id).is_none());
+    assert!(fixture.route.approvals.find(&id).is_none());
 }
 
 #[tokio::test]
 async fn a_reason_is_not_without_end() {
-    let world = World::new();
-    let call = world.call("wipe", json!({}));
-    let questions = world.asked(&call).await;
-    world
+    let fixture = PipelineFixture::new();
+    let call = fixture.call("wipe", json!({}));
+    let questions = fixture.asked(&call).await;
+    fixture
         .route
         .approvals
         .deny(
@@ -670,41 +688,41 @@ async fn a_reason_is_not_without_end() {
         .await
         .unwrap();
     assert_eq!(
-        text(world.go(again(&call, &questions)).await).len(),
+        text(fixture.go(again(&call, &questions)).await).len(),
         "denied by a person: ".len() + 1000
     );
 }
 
 #[tokio::test]
 async fn a_used_approval_holds_for_nothing_but_its_own_call() {
-    let world = World::new();
-    let call = world.call("wipe", json!({}));
-    let questions = world.asked(&call).await;
-    yes(&world, &questions).await.unwrap();
+    let fixture = PipelineFixture::new();
+    let call = fixture.call("wipe", json!({}));
+    let questions = fixture.asked(&call).await;
+    yes(&fixture, &questions).await.unwrap();
     let second = again(&call, &questions);
-    world.go(second.clone()).await.unwrap();
+    fixture.go(second.clone()).await.unwrap();
     // Later rounds with the slot of the used approval, but of another call, or with other arguments.
     let third = again(&second, &questions);
-    let mut other = world.call("wipe", json!({}));
+    let mut other = fixture.call("wipe", json!({}));
     other.round = third.round.clone();
-    world.asked(&other).await;
+    fixture.asked(&other).await;
     let mut changed = third.clone();
     changed.invocation.arguments = CallArguments::new(Json::from_value(&json!({"path": "/"})));
-    world.asked(&changed).await;
+    fixture.asked(&changed).await;
     // Nor is it without the slot.
     let mut bare = third.clone();
     bare.round.slots.clear();
-    world.asked(&bare).await;
-    assert_eq!(world.reached(), 1);
-    world.go(third).await.unwrap();
+    fixture.asked(&bare).await;
+    assert_eq!(fixture.reached(), 1);
+    fixture.go(third).await.unwrap();
 }
 
 #[tokio::test]
 async fn a_grant_with_a_condition_speaks_of_what_fits_it() {
-    let world = World::new();
-    let call = world.call("wipe", json!({"path": "/tmp/a"}));
-    let questions = world.asked(&call).await;
-    let (desk, id) = (&world.route.approvals, approval(&questions));
+    let fixture = PipelineFixture::new();
+    let call = fixture.call("wipe", json!({"path": "/tmp/a"}));
+    let questions = fixture.asked(&call).await;
+    let (desk, id) = (&fixture.route.approvals, approval(&questions));
     let remember = |when: &str| {
         ApprovalTerms::with_grant(GrantTerms {
             condition: Some(when.to_owned()),
@@ -730,24 +748,24 @@ async fn a_grant_with_a_condition_speaks_of_what_fits_it() {
     desk.approve(&id, ApprovalChannel::Console, when)
         .await
         .unwrap();
-    world.go(again(&call, &questions)).await.unwrap();
-    world
-        .go(world.call("wipe", json!({"path": "/tmp/b"})))
+    fixture.go(again(&call, &questions)).await.unwrap();
+    fixture
+        .go(fixture.call("wipe", json!({"path": "/tmp/b"})))
         .await
         .unwrap();
     // What does not fit, and what cannot be judged, is asked about.
     for other in [json!({"path": "/etc/b"}), json!({"path": 5}), json!({})] {
-        world.asked(&world.call("wipe", other)).await;
+        fixture.asked(&fixture.call("wipe", other)).await;
     }
-    assert_eq!(world.reached(), 2);
+    assert_eq!(fixture.reached(), 2);
     assert_eq!(desk.grants()[0].used, 1);
 }
 
 #[tokio::test]
 async fn a_grant_ends_and_is_for_all_where_said() {
-    let world = World::new();
-    let call = world.call("add", json!({"a": 1}));
-    let questions = world.asked(&call).await;
+    let fixture = PipelineFixture::new();
+    let call = fixture.call("add", json!({"a": 1}));
+    let questions = fixture.asked(&call).await;
     let remember = GrantTerms {
         expires_at: Some(std::time::SystemTime::now() + Duration::from_millis(300)),
         all_callers: true,
@@ -755,17 +773,17 @@ async fn a_grant_ends_and_is_for_all_where_said() {
     };
     let id = approval(&questions);
     let yes = ApprovalTerms::with_grant(remember);
-    world
+    fixture
         .route
         .approvals
         .approve(&id, ApprovalChannel::Console, yes)
         .await
         .unwrap();
-    let mut other = world.call("add", json!({"a": 2}));
+    let mut other = fixture.call("add", json!({"a": 2}));
     other.caller = Caller::new("key:other");
-    let grant = world.route.approvals.grants().remove(0);
+    let grant = fixture.route.approvals.grants().remove(0);
     if grant.end_reason(std::time::SystemTime::now()).is_none() {
-        let _ = world.go(other).await;
+        let _ = fixture.go(other).await;
     }
     // The clock of the wall decides, as after a restart.
     while grant.end_reason(std::time::SystemTime::now()).is_none() {
@@ -775,7 +793,7 @@ async fn a_grant_ends_and_is_for_all_where_said() {
         grant.end_reason(std::time::SystemTime::now()),
         Some("expired")
     );
-    world.asked(&world.call("add", json!({"a": 3}))).await;
+    fixture.asked(&fixture.call("add", json!({"a": 3}))).await;
     let far = GrantView {
         expires_at: std::time::SystemTime::now() + Duration::from_secs(60),
         ..grant
@@ -785,9 +803,9 @@ async fn a_grant_ends_and_is_for_all_where_said() {
 
 #[tokio::test]
 async fn what_one_was_allowed_is_not_for_who_has_the_name_next() {
-    let world = World::new();
+    let fixture = PipelineFixture::new();
     let of = |holder: Option<u64>, a: u8| {
-        let mut call = world.call("add", json!({"a": a}));
+        let mut call = fixture.call("add", json!({"a": a}));
         call.caller = Caller::new("corp:ann");
         if let Some(holder) = holder {
             call.caller = call.caller.clone().with_generation(holder);
@@ -795,23 +813,23 @@ async fn what_one_was_allowed_is_not_for_who_has_the_name_next() {
         call
     };
     // An approval that waits for the identical call.
-    let questions = world.asked(&of(Some(1), 1)).await;
-    yes(&world, &questions).await.unwrap();
+    let questions = fixture.asked(&of(Some(1), 1)).await;
+    yes(&fixture, &questions).await.unwrap();
     for next in [Some(2), None] {
-        let other = world.asked(&of(next, 1)).await;
+        let other = fixture.asked(&of(next, 1)).await;
         assert_ne!(approval(&other), approval(&questions), "{next:?}");
     }
     let first = again(&of(Some(1), 1), &questions);
-    assert_eq!(said(world.go(first).await), "done");
+    assert_eq!(said(fixture.go(first).await), "done");
     // And one that is remembered.
-    let questions = world.asked(&of(Some(1), 2)).await;
+    let questions = fixture.asked(&of(Some(1), 2)).await;
     let remember = ApprovalTerms::with_grant(GrantTerms::default());
-    let desk = world.route.approvals.clone();
+    let desk = fixture.route.approvals.clone();
     let id = approval(&questions);
     desk.approve(&id, ApprovalChannel::Console, remember)
         .await
         .unwrap();
-    assert_eq!(said(world.go(of(Some(1), 3)).await), "done");
-    world.asked(&of(Some(2), 3)).await;
-    world.asked(&of(None, 3)).await;
+    assert_eq!(said(fixture.go(of(Some(1), 3)).await), "done");
+    fixture.asked(&of(Some(2), 3)).await;
+    fixture.asked(&of(None, 3)).await;
 }

@@ -1,6 +1,6 @@
 //! An approval is good for one exact call: T50, and the test matrix of `envoyproxy/ai-gateway#2073`.
 
-use crate::world::{World, again, approval, item_of, said, text};
+use crate::pipeline_fixture::{PipelineFixture, again, approval, item_of, said, text};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -9,8 +9,8 @@ use toolgate_core::{
 };
 use toolgate_policy::{ApprovalChannel, ApprovalService, ApprovalTerms};
 
-async fn yes(world: &World, questions: &InputRequests) {
-    let (desk, id) = (&world.route.approvals, approval(questions));
+async fn yes(fixture: &PipelineFixture, questions: &InputRequests) {
+    let (desk, id) = (&fixture.route.approvals, approval(questions));
     let yes = desk.approve(&id, ApprovalChannel::Console, ApprovalTerms::default());
     yes.await.unwrap();
 }
@@ -25,66 +25,69 @@ fn shown(questions: &InputRequests) -> &str {
 /// Row 1: the same caller, server, tool, digest of arguments, policy and expiry goes on and runs.
 #[tokio::test]
 async fn matrix_the_same_call_runs() {
-    let world = World::new();
-    let call = world.call("wipe", json!({"path": "/x"}));
-    let questions = world.asked(&call).await;
-    yes(&world, &questions).await;
-    assert_eq!(said(world.go(again(&call, &questions)).await), "done");
-    assert_eq!(world.reached(), 1);
+    let fixture = PipelineFixture::new();
+    let call = fixture.call("wipe", json!({"path": "/x"}));
+    let questions = fixture.asked(&call).await;
+    yes(&fixture, &questions).await;
+    assert_eq!(said(fixture.go(again(&call, &questions)).await), "done");
+    assert_eq!(fixture.reached(), 1);
     println!("matrix 1: resumed and run, once");
 }
 
 /// Row 2: the same approval, other arguments: not forwarded.
 #[tokio::test]
 async fn matrix_changed_arguments_do_not_run() {
-    let world = World::new();
-    let call = world.call("wipe", json!({"path": "/x"}));
-    let questions = world.asked(&call).await;
-    yes(&world, &questions).await;
-    let mut changed = world.call("wipe", json!({"path": "/X"}));
+    let fixture = PipelineFixture::new();
+    let call = fixture.call("wipe", json!({"path": "/x"}));
+    let questions = fixture.asked(&call).await;
+    yes(&fixture, &questions).await;
+    let mut changed = fixture.call("wipe", json!({"path": "/X"}));
     changed.id = call.id.clone();
     changed.round = again(&call, &questions).round.clone();
-    assert_ne!(approval(&world.asked(&changed).await), approval(&questions));
-    assert_eq!(world.reached(), 0);
+    assert_ne!(
+        approval(&fixture.asked(&changed).await),
+        approval(&questions)
+    );
+    assert_eq!(fixture.reached(), 0);
     println!("matrix 2: another digest is asked about anew, nothing forwarded");
 }
 
 /// Row 3: the same approval, another policy or past its expiry: asked anew.
 #[tokio::test(start_paused = true)]
 async fn matrix_a_changed_policy_or_a_passed_expiry_asks_anew() {
-    let mut world = World::new();
-    let call = world.call("wipe", json!({}));
-    let questions = world.asked(&call).await;
-    yes(&world, &questions).await;
-    world.route.policy_id = "p2".into();
+    let mut fixture = PipelineFixture::new();
+    let call = fixture.call("wipe", json!({}));
+    let questions = fixture.asked(&call).await;
+    yes(&fixture, &questions).await;
+    fixture.route.policy_id = "p2".into();
     assert_ne!(
-        approval(&world.asked(&again(&call, &questions)).await),
+        approval(&fixture.asked(&again(&call, &questions)).await),
         approval(&questions)
     );
-    world.route.policy_id = "p1".into();
+    fixture.route.policy_id = "p1".into();
     tokio::time::advance(Duration::from_secs(601)).await;
-    let late = text(world.go(again(&call, &questions)).await);
+    let late = text(fixture.go(again(&call, &questions)).await);
     assert!(late.contains("the call was not approved within"), "{late}");
-    world.asked(&world.call("wipe", json!({}))).await;
-    assert_eq!(world.reached(), 0);
+    fixture.asked(&fixture.call("wipe", json!({}))).await;
+    assert_eq!(fixture.reached(), 0);
     println!("matrix 3: another policy asks anew, a passed expiry refuses");
 }
 
 /// Row 4: whoever should approve does not: a refusal is recorded with the id of the question.
 #[tokio::test(start_paused = true)]
 async fn matrix_nobody_answers_is_a_recorded_no() {
-    let world = World::new();
-    let call = world.call("wipe", json!({}));
-    let questions = world.asked(&call).await;
+    let fixture = PipelineFixture::new();
+    let call = fixture.call("wipe", json!({}));
+    let questions = fixture.asked(&call).await;
     tokio::time::advance(Duration::from_secs(601)).await;
-    let outcome = world.go(again(&call, &questions)).await;
+    let outcome = fixture.go(again(&call, &questions)).await;
     let kind = outcome.as_ref().unwrap_err().kind().clone();
     assert_eq!(kind, ErrorKind::Refused(RefusalReason::Expired));
-    let expired = world.events("approval").pop().unwrap();
+    let expired = fixture.events("approval").pop().unwrap();
     assert_eq!(expired["state"], "expired");
     assert_eq!(expired["approval"], approval(&questions).as_str());
-    assert_eq!(world.events("deny")[0]["call"], &*call.id);
-    assert_eq!(world.reached(), 0);
+    assert_eq!(fixture.events("deny")[0]["call"], &*call.id);
+    assert_eq!(fixture.reached(), 0);
     println!("matrix 4: expired and denied, with the id of the question");
 }
 
@@ -129,13 +132,13 @@ fn change(value: &mut Value, at: usize) {
     }
 }
 
-/// What can be done to a call after its approval. None of them may reach the service.
-async fn tampered(world: &mut World, arguments: &Value, at: usize, how: u8) {
-    let before = world.reached();
-    let call = world.call("wipe", arguments.clone());
-    let questions = world.asked(&call).await;
+/// Returns manipulations of a call after its approval. None of them may reach the service.
+async fn tampered(fixture: &mut PipelineFixture, arguments: &Value, at: usize, how: u8) {
+    let before = fixture.reached();
+    let call = fixture.call("wipe", arguments.clone());
+    let questions = fixture.asked(&call).await;
     assert_eq!(shown(&questions), call.arguments().raw().as_str());
-    yes(world, &questions).await;
+    yes(fixture, &questions).await;
     let good = again(&call, &questions);
     let mut bad = good.clone();
     match how {
@@ -147,33 +150,33 @@ async fn tampered(world: &mut World, arguments: &Value, at: usize, how: u8) {
             bad.round = good.round.clone();
         }
         1 => bad.caller = Caller::new("key:other"),
-        2 => world.route.policy_id = "p2".into(),
-        3 => world.tools(vec![item_of(
+        2 => fixture.route.policy_id = "p2".into(),
+        3 => fixture.tools(vec![item_of(
             "demo",
             true,
             json!({"name": "wipe", "inputSchema": {"type": "object"}, "description": "now better"}),
         )]),
-        4 => world.tools(vec![item_of(
+        4 => fixture.tools(vec![item_of(
             "other",
             true,
             json!({"name": "wipe", "inputSchema": {"type": "object"}}),
         )]),
         5 => {
             // Used: then the same round again is a replay.
-            world.go(good.clone()).await.unwrap();
+            fixture.go(good.clone()).await.unwrap();
         }
         _ => tokio::time::advance(Duration::from_secs(601)).await,
     }
     let reached = before + usize::from(how == 5);
-    let outcome = world.go(bad).await;
+    let outcome = fixture.go(bad).await;
     assert!(
         !matches!(outcome, Ok(Outcome::Done(_))),
         "{how}: {outcome:?}"
     );
-    assert_eq!(world.reached(), reached, "way {how} came through");
+    assert_eq!(fixture.reached(), reached, "way {how} came through");
     // What is still as it was is still good, unless it was used or is over.
     if how == 0 {
-        world.go(good).await.unwrap();
+        fixture.go(good).await.unwrap();
     }
 }
 
@@ -198,7 +201,12 @@ fn t50_no_changed_call_comes_through() {
                 .build()
                 .unwrap();
             for how in 0..7 {
-                runtime.block_on(tampered(&mut World::unrecorded(), &arguments, at, how));
+                runtime.block_on(tampered(
+                    &mut PipelineFixture::unrecorded(),
+                    &arguments,
+                    at,
+                    how,
+                ));
                 tried.set(tried.get() + 1);
             }
             Ok(())
@@ -213,14 +221,14 @@ fn t50_no_changed_call_comes_through() {
 /// T50, byte by byte: each byte of the arguments changed to each of a few others.
 #[tokio::test]
 async fn t50_each_byte_is_bound() {
-    let world = World::unrecorded();
+    let fixture = PipelineFixture::unrecorded();
     let text = r#"{"path":"/srv/a","n":9007199254740993,"deep":[{"x":true}]}"#;
     let read = |bytes: Vec<u8>| Json::read(bytes, &Default::default()).ok();
     let of = |json: Json| Call::tool("c", Caller::new("key:test"), "wipe", json);
     let call = of(read(text.into()).unwrap());
-    let questions = world.asked(&call).await;
+    let questions = fixture.asked(&call).await;
     assert_eq!(shown(&questions), text);
-    yes(&world, &questions).await;
+    yes(&fixture, &questions).await;
     let (mut changed, mut unreadable) = (0, 0);
     for at in 0..text.len() {
         for byte in [b'0', b'9', b'a', b' ', b'"', b'/', text.as_bytes()[at] ^ 1] {
@@ -234,7 +242,7 @@ async fn t50_each_byte_is_bound() {
             };
             let mut bad = of(json);
             bad.round = again(&call, &questions).round.clone();
-            let outcome = world.go(bad).await;
+            let outcome = fixture.go(bad).await;
             assert!(
                 !matches!(outcome, Ok(Outcome::Done(_))),
                 "byte {at} to {byte}"
@@ -242,19 +250,19 @@ async fn t50_each_byte_is_bound() {
             changed += 1;
         }
     }
-    assert_eq!(world.reached(), 0);
-    world.go(again(&call, &questions)).await.unwrap();
+    assert_eq!(fixture.reached(), 0);
+    fixture.go(again(&call, &questions)).await.unwrap();
     println!("T50: {changed} changed bytes refused, {unreadable} were no JSON or the same value");
 }
 
-/// What lies in the store is what counts, and nothing that was changed there by hand.
+/// The stored row counts, and a row that was changed by hand does not.
 #[tokio::test]
 async fn a_row_that_does_not_hold_together_counts_for_nothing() {
-    let world = World::unrecorded();
-    let call = world.call("wipe", json!({"path": "/x"}));
-    let questions = world.asked(&call).await;
-    yes(&world, &questions).await;
-    let store = &world.route.store;
+    let fixture = PipelineFixture::unrecorded();
+    let call = fixture.call("wipe", json!({"path": "/x"}));
+    let questions = fixture.asked(&call).await;
+    yes(&fixture, &questions).await;
+    let store = &fixture.route.store;
     let row = store.entries("approvals").remove(0);
     for (key, value) in [
         ("text", json!(r#"{"path":"/y"}"#)),
@@ -274,12 +282,12 @@ async fn a_row_that_does_not_hold_together_counts_for_nothing() {
             .await
             .unwrap();
         let fresh = ApprovalService::new(
-            world.route.recorder.clone(),
+            fixture.route.recorder.clone(),
             store.clone(),
             Default::default(),
         );
         assert!(fresh.find(&row.key).is_none(), "{key}");
-        world.asked(&again(&call, &questions)).await;
+        fixture.asked(&again(&call, &questions)).await;
     }
-    assert_eq!(world.reached(), 0);
+    assert_eq!(fixture.reached(), 0);
 }

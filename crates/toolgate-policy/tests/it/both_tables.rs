@@ -1,10 +1,10 @@
 //! The table of a program without an operator beside the gateway's: each duty is in both, or says here why not.
 
-use crate::world::World;
+use crate::pipeline_fixture::PipelineFixture;
 use toolgate_core::Pipeline;
 use toolgate_policy::{Pins, ProgramPolicy};
 
-/// What only the gateway does, and why a program of its own does not.
+/// Layers of the gateway only, with the reason why other programs lack them.
 const GATEWAY_ONLY: [(&str, &str); 3] = [
     (
         "stop",
@@ -20,7 +20,7 @@ const GATEWAY_ONLY: [(&str, &str); 3] = [
     ),
 ];
 
-/// What a server of one's own leaves out, and a client has.
+/// Layers that a client has and a server lacks.
 const CLIENT_ONLY: [(&str, &str); 1] = [(
     "pins",
     "a server may change its own definitions; a client holds those of another to what it saw first",
@@ -38,24 +38,24 @@ fn without(all: Vec<&'static str>, left_out: &[(&str, &str)]) -> Vec<&'static st
 
 #[tokio::test]
 async fn each_duty_of_the_gateway_is_one_of_clients_and_servers_or_says_why_not() {
-    let world = World::unrecorded();
-    let (layers, rules) = duties(&world.pipeline());
-    let pins = Pins::new(world.route.store.clone(), world.route.recorder.clone());
+    let fixture = PipelineFixture::unrecorded();
+    let (layers, rules) = duties(&fixture.pipeline());
+    let pins = Pins::new(fixture.route.store.clone(), fixture.route.recorder.clone());
     let client = ProgramPolicy {
         pins: Some(pins),
         in_process_approval: true,
         ..ProgramPolicy::default()
     };
-    let client = duties(&client.over(world.script.clone()));
+    let client = duties(&client.over(fixture.script.clone()));
     let layers = without(layers, &GATEWAY_ONLY);
     let rules = without(rules, &GATEWAY_ONLY);
     assert_eq!(client, (layers.clone(), rules.clone()));
     // A server that sets nothing loses nothing but what it says here.
-    let server = duties(&ProgramPolicy::default().over(world.script.clone()));
+    let server = duties(&ProgramPolicy::default().over(fixture.script.clone()));
     let (layers, rules) = (without(layers, &CLIENT_ONLY), without(rules, &CLIENT_ONLY));
     assert_eq!(server, (layers, rules));
     // What is left out is one of the gateway's, or the reason is stale.
-    let gateway = duties(&world.pipeline());
+    let gateway = duties(&fixture.pipeline());
     for (duty, _) in GATEWAY_ONLY.iter().chain(&CLIENT_ONLY) {
         let known = gateway.0.contains(duty) || gateway.1.contains(duty);
         assert!(known, "{duty}");

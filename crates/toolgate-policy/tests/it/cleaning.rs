@@ -1,6 +1,6 @@
 //! No text planted upstream reaches the caller uncleaned, on any channel.
 
-use crate::world::{World, item};
+use crate::pipeline_fixture::{PipelineFixture, item};
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
 use toolgate_core::{
@@ -23,12 +23,12 @@ fn is_clean(json: &Json) -> bool {
 async fn outcome(
     make: impl Fn() -> Result<Outcome, Error> + Send + Sync + 'static,
 ) -> Result<Outcome, Error> {
-    let world = World::new();
-    world.handle(move |_| {
+    let fixture = PipelineFixture::new();
+    fixture.handle(move |_| {
         let made = make();
         Box::pin(async { made })
     });
-    world.go(world.call("look", json!({}))).await
+    fixture.go(fixture.call("look", json!({}))).await
 }
 
 /// Holds: TOOL-44, PROM-05
@@ -133,8 +133,8 @@ impl EventSink for Heard {
 
 #[tokio::test]
 async fn progress_and_log() {
-    let world = World::new();
-    world.handle(|call| {
+    let fixture = PipelineFixture::new();
+    fixture.handle(|call| {
         Box::pin(async move {
             call.reporter.send(ReporterEvent::Progress(Progress {
                 progress: 1.0,
@@ -150,9 +150,9 @@ async fn progress_and_log() {
         })
     });
     let heard = Arc::new(Heard::default());
-    let mut call = world.call("look", json!({}));
+    let mut call = fixture.call("look", json!({}));
     call.reporter = CallReporter::new(heard.clone());
-    world.go(call).await.unwrap();
+    fixture.go(call).await.unwrap();
     let events = heard.0.lock().unwrap();
     let ReporterEvent::Progress(progress) = &events[0] else {
         panic!()
@@ -169,12 +169,12 @@ async fn progress_and_log() {
 }
 
 async fn listed(definition: Value) -> Option<String> {
-    let world = World::new();
-    world.tools(vec![item(definition)]);
-    let catalog = world
+    let fixture = PipelineFixture::new();
+    fixture.tools(vec![item(definition)]);
+    let catalog = fixture
         .pipeline()
         .list(ListRequest::all(
-            world.caller.clone(),
+            fixture.caller.clone(),
             toolgate_core::ItemKind::Tool,
         ))
         .await
@@ -225,19 +225,19 @@ async fn definitions() {
 
 #[tokio::test]
 async fn keys_of_results() {
-    let world = World::new();
+    let fixture = PipelineFixture::new();
     for (structured, expected) in [
         (json!({"\u{feff}id": 1}), Some("{\"id\":1}")),
         (json!({"\u{feff}id": 1, "id": 2}), None),
     ] {
-        world.handle(move |_| {
+        fixture.handle(move |_| {
             let output = Output::Tool(ToolResult {
                 structured: Some(Json::from_value(&structured)),
                 ..ToolResult::text("x")
             });
             Box::pin(async { Ok(Outcome::Done(output)) })
         });
-        match (world.go(world.call("look", json!({}))).await, expected) {
+        match (fixture.go(fixture.call("look", json!({}))).await, expected) {
             (Ok(Outcome::Done(output)), Some(text)) => {
                 assert_eq!(
                     output.into_tool().unwrap().structured.unwrap().as_str(),
@@ -278,11 +278,11 @@ async fn instructions() {
             unreachable!()
         }
     }
-    let world = World::new();
-    let pipeline = toolgate_policy::gateway_pipeline(&world.route, Arc::new(Fixed(catalog)));
+    let fixture = PipelineFixture::new();
+    let pipeline = toolgate_policy::gateway_pipeline(&fixture.route, Arc::new(Fixed(catalog)));
     let listed = pipeline
         .list(ListRequest::all(
-            world.caller.clone(),
+            fixture.caller.clone(),
             toolgate_core::ItemKind::Tool,
         ))
         .await
@@ -298,9 +298,9 @@ async fn the_line_ends_of_a_file_come_back_and_the_record_counts_what_does_not()
         ("\u{feff}a\r\n\u{e0b0}", "\u{feff}a\r\n\u{e0b0}", None),
         ("a\u{200b}\r\n\u{1b}[31mb", "a\r\nb", Some(6)),
     ] {
-        let world = World::new();
-        world.handle(move |_| Box::pin(async move { Ok(Outcome::Done(Output::text(text))) }));
-        let Ok(Outcome::Done(output)) = world.go(world.call("look", json!({}))).await else {
+        let fixture = PipelineFixture::new();
+        fixture.handle(move |_| Box::pin(async move { Ok(Outcome::Done(Output::text(text))) }));
+        let Ok(Outcome::Done(output)) = fixture.go(fixture.call("look", json!({}))).await else {
             panic!()
         };
         let block = output
@@ -311,7 +311,7 @@ async fn the_line_ends_of_a_file_come_back_and_the_record_counts_what_does_not()
             .json
             .to_value();
         assert_eq!(block["text"], clean);
-        let end = world.events("call.end")[0].clone();
+        let end = fixture.events("call.end")[0].clone();
         assert_eq!(
             end.get("removed_chars").and_then(|n| n.as_u64()),
             removed,

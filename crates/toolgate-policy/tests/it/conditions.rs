@@ -1,6 +1,6 @@
 //! Rules with a condition: what they refuse, what they hide, and what happens where they cannot be judged.
 
-use crate::world::{World, item, item_of, rule, said, text};
+use crate::pipeline_fixture::{PipelineFixture, item, item_of, rule, said, text};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use toolgate_core::{
@@ -15,13 +15,13 @@ fn when(tools: &str, when: &str, then: RuleAction) -> AccessRule {
     }
 }
 
-fn world(rules: Vec<AccessRule>) -> World {
-    World::with(|m| m.rules = rules)
+fn fixture(rules: Vec<AccessRule>) -> PipelineFixture {
+    PipelineFixture::with(|m| m.rules = rules)
 }
 
-async fn listed(world: &World) -> Vec<String> {
-    let ask = ListRequest::all(world.caller.clone(), ItemKind::Tool);
-    let catalog = world.pipeline().list(ask).await.unwrap();
+async fn listed(fixture: &PipelineFixture) -> Vec<String> {
+    let ask = ListRequest::all(fixture.caller.clone(), ItemKind::Tool);
+    let catalog = fixture.pipeline().list(ask).await.unwrap();
     let names = catalog.items().iter().map(|i| i.def.name().to_owned());
     names.collect()
 }
@@ -32,23 +32,26 @@ fn step(verdict: &str, why: &str) -> Value {
 
 #[tokio::test]
 async fn a_rule_over_arguments_refuses_and_hides_nothing() {
-    let world = world(vec![
+    let fixture = fixture(vec![
         rule("demo.*", RuleAction::Allow),
         when("demo.add", "args.a > 9", RuleAction::Deny),
     ]);
-    assert_eq!(listed(&world).await, ["look", "add", "wipe"]);
-    world.go(world.call("add", json!({"a": 9}))).await.unwrap();
-    let refused = text(world.go(world.call("add", json!({"a": 10}))).await);
+    assert_eq!(listed(&fixture).await, ["look", "add", "wipe"]);
+    fixture
+        .go(fixture.call("add", json!({"a": 9})))
+        .await
+        .unwrap();
+    let refused = text(fixture.go(fixture.call("add", json!({"a": 10}))).await);
     assert_eq!(refused, "refused: rule for demo.add: when args.a > 9");
     assert_eq!(
-        world.events("call.begin")[0]["trail"],
+        fixture.events("call.begin")[0]["trail"],
         json!([
             step("passed", "rule for demo.add: its condition does not hold"),
             step("allow", "rule for demo.*"),
         ])
     );
     assert_eq!(
-        world.events("deny")[0]["trail"],
+        fixture.events("deny")[0]["trail"],
         json!([
             step("also", "allow: rule for demo.*"),
             step("refuse", "refused: rule for demo.add: when args.a > 9"),
@@ -60,18 +63,18 @@ async fn a_rule_over_arguments_refuses_and_hides_nothing() {
 async fn what_cannot_be_judged_falls_to_the_stricter_side() {
     let trouble = "its condition cannot be evaluated: args.b is missing";
     // An allow does not speak: the default asks.
-    let allow = world(vec![when("demo.add", "args.b == 1", RuleAction::Allow)]);
+    let allow = fixture(vec![when("demo.add", "args.b == 1", RuleAction::Allow)]);
     allow.asked(&allow.call("add", json!({"a": 1}))).await;
     let call = allow.call("add", json!({"a": 1, "b": 1}));
     allow.go(call).await.unwrap();
     // A deny and an ask do.
-    let deny = world(vec![
+    let deny = fixture(vec![
         rule("demo.*", RuleAction::Allow),
         when("demo.add", "args.b == 1", RuleAction::Deny),
     ]);
     let refused = text(deny.go(deny.call("add", json!({"a": 1}))).await);
     assert_eq!(refused, format!("refused: rule for demo.add: {trouble}"));
-    let ask = world(vec![
+    let ask = fixture(vec![
         rule("demo.*", RuleAction::Allow),
         when("demo.add", "args.b == 1", RuleAction::Ask),
     ]);
@@ -82,14 +85,14 @@ async fn what_cannot_be_judged_falls_to_the_stricter_side() {
 
 #[tokio::test]
 async fn an_allow_that_was_passed_over_is_in_the_record() {
-    let world = world(vec![
+    let fixture = fixture(vec![
         when("demo.look", "args.b == 1", RuleAction::Allow),
         rule("demo.look", RuleAction::Allow),
     ]);
-    world.go(world.call("look", json!({}))).await.unwrap();
+    fixture.go(fixture.call("look", json!({}))).await.unwrap();
     let why = "rule for demo.look: its condition cannot be evaluated: args.b is missing";
     assert_eq!(
-        world.events("call.begin")[0]["trail"],
+        fixture.events("call.begin")[0]["trail"],
         json!([step("passed", why), step("allow", "rule for demo.look")])
     );
 }
@@ -98,12 +101,16 @@ async fn an_allow_that_was_passed_over_is_in_the_record() {
 #[tokio::test]
 async fn an_expression_that_never_ends_denies() {
     let endless = "args.l.all(a, args.l.all(b, args.l.all(c, a + b + c >= 0))) && false";
-    let world = world(vec![
+    let fixture = fixture(vec![
         rule("demo.*", RuleAction::Allow),
         when("demo.look", endless, RuleAction::Deny),
     ]);
     let numbers: Vec<u32> = (0..1000).collect();
-    let refused = text(world.go(world.call("look", json!({"l": numbers}))).await);
+    let refused = text(
+        fixture
+            .go(fixture.call("look", json!({"l": numbers})))
+            .await,
+    );
     assert_eq!(
         refused,
         "refused: rule for demo.look: its condition cannot be evaluated: it takes more than 100000 steps"
@@ -112,14 +119,14 @@ async fn an_expression_that_never_ends_denies() {
 
 #[tokio::test]
 async fn a_rule_over_facts_of_the_tool_hides() {
-    let world = world(vec![when("*", "!tool.read_only", RuleAction::Deny)]);
-    assert_eq!(listed(&world).await, ["look"]);
-    let refused = text(world.go(world.call("wipe", json!({}))).await);
+    let fixture = fixture(vec![when("*", "!tool.read_only", RuleAction::Deny)]);
+    assert_eq!(listed(&fixture).await, ["look"]);
+    let refused = text(fixture.go(fixture.call("wipe", json!({}))).await);
     assert_eq!(refused, "unknown tool: wipe");
     // What a stranger claims does not count.
     let claims = json!({"name": "look", "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": true}});
-    world.tools(vec![item_of("demo", false, claims)]);
-    assert_eq!(listed(&world).await, [""; 0]);
+    fixture.tools(vec![item_of("demo", false, claims)]);
+    assert_eq!(listed(&fixture).await, [""; 0]);
 }
 
 fn decided(access: &AccessRules, caller: &Caller, item: &Item, args: &Value) -> RuleAction {

@@ -1,6 +1,6 @@
-//! What the record holds of arguments and results.
+//! Arguments and results in the audit log.
 
-use crate::world::{World, item};
+use crate::pipeline_fixture::{PipelineFixture, item};
 use serde_json::{Value, json};
 use toolgate_core::{Outcome, Output};
 use toolgate_policy::{
@@ -13,36 +13,36 @@ fn token() -> String {
 }
 
 /// All that secrets could pass through lets them pass: what is not in the record is taken out for the record alone.
-fn world(
+fn fixture(
     of_arguments: PerServer<AuditContentForm>,
     of_results: PerServer<AuditContentForm>,
-) -> World {
-    let mut world = World::new();
-    world.route.sanitizers.outbound_secrets = OutboundSecrets {
+) -> PipelineFixture {
+    let mut fixture = PipelineFixture::new();
+    fixture.route.sanitizers.outbound_secrets = OutboundSecrets {
         found: PerServer::all(OnOutboundSecret::Pass),
     };
-    world.route.sanitizers.secrets = SecretRedactor {
+    fixture.route.sanitizers.secrets = SecretRedactor {
         on_secret: PerServer::all(OnSecret::Pass),
     };
-    world.route.audit_contents.arguments = of_arguments;
-    world.route.audit_contents.results = of_results;
-    world.handle(|_| {
+    fixture.route.audit_contents.arguments = of_arguments;
+    fixture.route.audit_contents.results = of_results;
+    fixture.handle(|_| {
         let text = format!("the token is {}, take care", token());
         Box::pin(async move { Ok(Outcome::Done(Output::text(&text))) })
     });
-    world
+    fixture
 }
 
-async fn look(world: &World, arguments: Value) -> (Value, Value) {
-    world.go(world.call("look", arguments)).await.unwrap();
-    let last = |ev| world.events(ev).pop().unwrap();
+async fn look(fixture: &PipelineFixture, arguments: Value) -> (Value, Value) {
+    fixture.go(fixture.call("look", arguments)).await.unwrap();
+    let last = |ev| fixture.events(ev).pop().unwrap();
     (last("call.begin"), last("call.end"))
 }
 
 #[tokio::test]
 async fn only_digests_unless_it_is_asked_for() {
-    let world = world(PerServer::default(), PerServer::default());
-    let (begin, end) = look(&world, json!({"q": "plain"})).await;
+    let fixture = fixture(PerServer::default(), PerServer::default());
+    let (begin, end) = look(&fixture, json!({"q": "plain"})).await;
     assert_eq!((&begin["args"], &end["res"]), (&Value::Null, &Value::Null));
     assert_eq!(begin["args_len"], json!(13));
     for mac in [&begin["args_mac"], &end["res_mac"]] {
@@ -54,8 +54,8 @@ async fn only_digests_unless_it_is_asked_for() {
 #[tokio::test]
 async fn arguments_and_results_are_held_without_their_secrets() {
     let all = || PerServer::all(AuditContentForm::Redacted);
-    let world = world(all(), all());
-    let (begin, end) = look(&world, json!({"q": format!("find {}", token()), "n": 1})).await;
+    let fixture = fixture(all(), all());
+    let (begin, end) = look(&fixture, json!({"q": format!("find {}", token()), "n": 1})).await;
     assert_eq!(
         begin["args"],
         "{\"n\":1,\"q\":\"find [redacted:github-token]\"}"
@@ -66,9 +66,9 @@ async fn arguments_and_results_are_held_without_their_secrets() {
         "the token is [redacted:github-token], take care"
     );
     // The service got it all, and no file has it.
-    assert!(world.script.reached.lock().unwrap()[0].contains(&token()));
+    assert!(fixture.script.reached.lock().unwrap()[0].contains(&token()));
     let mut found = 0;
-    for file in files(&world.dir) {
+    for file in files(&fixture.dir) {
         let text = String::from_utf8_lossy(&std::fs::read(&file).unwrap()).into_owned();
         assert!(!text.contains(&token()), "{}", file.display());
         found += text.matches("[redacted:github-token]").count();
@@ -79,26 +79,26 @@ async fn arguments_and_results_are_held_without_their_secrets() {
 #[tokio::test]
 async fn each_server_may_have_it_its_own_way() {
     let all = PerServer::all(AuditContentForm::Redacted);
-    let world = world(
+    let fixture = fixture(
         all.clone().with("demo", AuditContentForm::Digest),
         PerServer::all(AuditContentForm::Digest).with("demo", AuditContentForm::Redacted),
     );
-    let (begin, end) = look(&world, json!({"q": "plain"})).await;
+    let (begin, end) = look(&fixture, json!({"q": "plain"})).await;
     assert_eq!(begin["args"], Value::Null);
     assert!(end["res"].as_str().unwrap().starts_with("{\"content\":["));
 }
 
 #[tokio::test]
 async fn a_refused_call_says_what_it_wanted() {
-    let world = world(
+    let fixture = fixture(
         PerServer::all(AuditContentForm::Redacted),
         PerServer::default(),
     );
-    world
-        .go(world.call("add", json!({"a": "many"})))
+    fixture
+        .go(fixture.call("add", json!({"a": "many"})))
         .await
         .unwrap_err();
-    let deny = world.events("deny").pop().unwrap();
+    let deny = fixture.events("deny").pop().unwrap();
     assert_eq!(
         (&deny["srv"], &deny["tool"], &deny["args"]),
         (
@@ -109,11 +109,11 @@ async fn a_refused_call_says_what_it_wanted() {
     );
     assert_eq!(deny["args_mac"].as_str().unwrap().len(), 64);
     // What nobody offers has no schema that could say what is secret.
-    world
-        .go(world.call("nothing", json!({"a": 1})))
+    fixture
+        .go(fixture.call("nothing", json!({"a": 1})))
         .await
         .unwrap_err();
-    let deny = world.events("deny").pop().unwrap();
+    let deny = fixture.events("deny").pop().unwrap();
     assert_eq!(
         (&deny["args"], &deny["args_len"]),
         (&Value::Null, &json!(7))
@@ -122,19 +122,19 @@ async fn a_refused_call_says_what_it_wanted() {
 
 #[tokio::test]
 async fn what_a_schema_marks_and_what_is_too_long_is_not_held() {
-    let mut world = world(
+    let mut fixture = fixture(
         PerServer::all(AuditContentForm::Redacted),
         PerServer::default(),
     );
-    world.route.audit_contents.max_bytes = 64;
+    fixture.route.audit_contents.max_bytes = 64;
     let schema =
         json!({"type": "object", "properties": {"pin": {"type": "integer", "writeOnly": true}}});
     let look = |schema: &Value| json!({"name": "look", "inputSchema": schema, "annotations": {"readOnlyHint": true}});
-    world.tools(vec![item(look(&schema))]);
-    let (begin, _) = self::look(&world, json!({"pin": 4711})).await;
+    fixture.tools(vec![item(look(&schema))]);
+    let (begin, _) = self::look(&fixture, json!({"pin": 4711})).await;
     assert_eq!(begin["args"], "{\"pin\":\"[redacted:schema]\"}");
-    world.tools(vec![item(look(&json!({"type": "object"})))]);
-    let (begin, _) = self::look(&world, json!({"q": "x".repeat(57)})).await;
+    fixture.tools(vec![item(look(&json!({"type": "object"})))]);
+    let (begin, _) = self::look(&fixture, json!({"q": "x".repeat(57)})).await;
     assert_eq!(begin["args"], "[omitted: 65 bytes]");
 }
 

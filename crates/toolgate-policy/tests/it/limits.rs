@@ -1,6 +1,6 @@
 //! Everything has a limit.
 
-use crate::world::{World, item, text};
+use crate::pipeline_fixture::{PipelineFixture, item, text};
 use serde_json::json;
 use std::{
     sync::{
@@ -25,13 +25,13 @@ impl Drop for Flag {
 
 /// A call of a tool that works so long and tells of progress so often; how long it took and what came of it.
 async fn works(
-    world: &World,
+    fixture: &PipelineFixture,
     long: Duration,
     often: Duration,
 ) -> (Duration, Result<Outcome, toolgate_core::Error>, bool) {
     let dropped = Arc::new(AtomicBool::new(false));
     let flag = dropped.clone();
-    world.handle(move |call| {
+    fixture.handle(move |call| {
         let flag = Flag(flag.clone());
         Box::pin(async move {
             let (start, _flag) = (Instant::now(), flag);
@@ -47,16 +47,16 @@ async fn works(
         })
     });
     let start = Instant::now();
-    let outcome = world.go(world.call("look", json!({}))).await;
+    let outcome = fixture.go(fixture.call("look", json!({}))).await;
     (start.elapsed(), outcome, dropped.load(Ordering::SeqCst))
 }
 
 /// Holds: TOOL-48, LIFE-13
 #[tokio::test(start_paused = true)]
 async fn silence_ends_a_call() {
-    let world = World::new();
+    let fixture = PipelineFixture::new();
     let (took, outcome, dropped) =
-        works(&world, Duration::from_secs(100), Duration::from_secs(100)).await;
+        works(&fixture, Duration::from_secs(100), Duration::from_secs(100)).await;
     assert_eq!(took.as_secs(), 60);
     assert!(dropped, "the work goes on");
     assert_eq!(outcome.as_ref().unwrap_err().kind(), &ErrorKind::TimedOut);
@@ -64,18 +64,19 @@ async fn silence_ends_a_call() {
         text(outcome),
         "timed out after 60 s without a response or progress"
     );
-    assert_eq!(world.events("call.end")[0]["out"], "timeout");
+    assert_eq!(fixture.events("call.end")[0]["out"], "timeout");
 }
 
 /// Holds: CANC-14, LIFE-13
 #[tokio::test(start_paused = true)]
 async fn progress_buys_time_up_to_a_hard_cap() {
-    let world = World::new();
-    let (took, outcome, _) = works(&world, Duration::from_secs(300), Duration::from_secs(50)).await;
+    let fixture = PipelineFixture::new();
+    let (took, outcome, _) =
+        works(&fixture, Duration::from_secs(300), Duration::from_secs(50)).await;
     outcome.unwrap();
     assert_eq!(took.as_secs(), 300);
     let (took, outcome, dropped) =
-        works(&world, Duration::from_secs(3000), Duration::from_secs(50)).await;
+        works(&fixture, Duration::from_secs(3000), Duration::from_secs(50)).await;
     assert_eq!((took.as_secs(), dropped), (900, true));
     assert_eq!(
         text(outcome),
@@ -85,22 +86,22 @@ async fn progress_buys_time_up_to_a_hard_cap() {
 
 #[tokio::test(start_paused = true)]
 async fn a_server_may_have_its_own_time() {
-    let mut world = World::new();
-    world.route.deadline.idle =
+    let mut fixture = PipelineFixture::new();
+    fixture.route.deadline.idle =
         PerServer::all(Duration::from_secs(60)).with("demo", Duration::from_secs(5));
     let (took, outcome, _) =
-        works(&world, Duration::from_secs(100), Duration::from_secs(100)).await;
+        works(&fixture, Duration::from_secs(100), Duration::from_secs(100)).await;
     assert_eq!(took.as_secs(), 5);
     outcome.unwrap_err();
 }
 
 #[tokio::test]
 async fn a_result_may_be_so_large() {
-    let mut world = World::new();
-    world.route.size.result = 1000;
-    world.route.size.blocks = 3;
+    let mut fixture = PipelineFixture::new();
+    fixture.route.size.result = 1000;
+    fixture.route.size.blocks = 3;
     for (blocks, length, fits) in [(1, 975, true), (1, 976, false), (3, 1, true), (4, 1, false)] {
-        world.handle(move |_| {
+        fixture.handle(move |_| {
             let block = Content::text(&"x".repeat(length));
             let output = Output::Tool(ToolResult {
                 content: vec![block; blocks],
@@ -108,7 +109,7 @@ async fn a_result_may_be_so_large() {
             });
             Box::pin(async { Ok(Outcome::Done(output)) })
         });
-        let outcome = world.go(world.call("look", json!({}))).await;
+        let outcome = fixture.go(fixture.call("look", json!({}))).await;
         assert_eq!(outcome.is_ok(), fits, "{blocks} of {length}: {outcome:?}");
         if !fits {
             let text = text(outcome);
@@ -122,7 +123,7 @@ async fn a_result_may_be_so_large() {
 
 #[tokio::test]
 async fn a_definition_may_be_so_large() {
-    let world = World::new();
+    let fixture = PipelineFixture::new();
     let with = |description: usize, title: usize| json!({"name": "t", "description": "x".repeat(description), "title": "y".repeat(title), "inputSchema": {"type": "object"}});
     for (definition, fits) in [
         (with(8192, 1), true),
@@ -130,11 +131,11 @@ async fn a_definition_may_be_so_large() {
         (with(1, 65_000), true),
         (with(1, 65_536), false),
     ] {
-        world.tools(vec![item(definition)]);
-        let listed = world
+        fixture.tools(vec![item(definition)]);
+        let listed = fixture
             .pipeline()
             .list(ListRequest::all(
-                world.caller.clone(),
+                fixture.caller.clone(),
                 toolgate_core::ItemKind::Tool,
             ))
             .await

@@ -7,16 +7,16 @@
     reason = "helpers of tests fail like tests"
 )]
 
+mod approval_interleavings;
 mod approvals;
 mod binding;
 mod both_tables;
 mod cleaning;
 mod conditions;
 mod contents;
-mod heard;
 mod limits;
-mod orders;
 mod pins;
+mod pipeline_fixture;
 mod placeholders;
 mod questions;
 mod resources;
@@ -25,6 +25,6 @@ mod schemas;
 mod secrets;
 mod small_stack;
 mod trace;
+mod tracing_recorder;
 mod url_readings;
 mod waits;
-mod world;

@@ -1,17 +1,20 @@
 //! Placeholders of this program in arguments: they would replace what they stand for.
 
-use crate::world::World;
+use crate::pipeline_fixture::PipelineFixture;
 use serde_json::{Value, json};
 use toolgate_core::{Error, InputRequestKind, Outcome};
 use toolgate_policy::{OnPlaceholder, PerServer};
 use toolgate_protocol::placeholder;
 
-async fn write(found: OnPlaceholder, arguments: Value) -> (World, Result<Outcome, Error>) {
-    let mut world = World::new();
-    world.route.sanitizers.placeholders.found = PerServer::all(found);
-    world.route.arguments.allow_unknown = PerServer::all(true);
-    let outcome = world.go(world.call("look", arguments)).await;
-    (world, outcome)
+async fn write(
+    found: OnPlaceholder,
+    arguments: Value,
+) -> (PipelineFixture, Result<Outcome, Error>) {
+    let mut fixture = PipelineFixture::new();
+    fixture.route.sanitizers.placeholders.found = PerServer::all(found);
+    fixture.route.arguments.allow_unknown = PerServer::all(true);
+    let outcome = fixture.go(fixture.call("look", arguments)).await;
+    (fixture, outcome)
 }
 
 fn reasons(outcome: Result<Outcome, Error>) -> String {
@@ -56,44 +59,44 @@ async fn a_placeholder_that_would_be_written_back_asks() {
             "(a name) ([redacted:",
         ),
     ] {
-        let (world, outcome) = write(OnPlaceholder::Ask, arguments.clone()).await;
+        let (fixture, outcome) = write(OnPlaceholder::Ask, arguments.clone()).await;
         let reasons = reasons(outcome);
         assert!(reasons.contains(at), "{arguments}: {reasons}");
-        assert_eq!(world.reached(), 0);
+        assert_eq!(fixture.reached(), 0);
     }
 }
 
 /// The bracket may be escaped in the text of the message.
 #[tokio::test]
 async fn an_escape_does_not_hide_a_placeholder() {
-    let mut world = World::new();
-    world.route.arguments.allow_unknown = PerServer::all(true);
-    let mut call = world.call("look", json!({}));
+    let mut fixture = PipelineFixture::new();
+    fixture.route.arguments.allow_unknown = PerServer::all(true);
+    let mut call = fixture.call("look", json!({}));
     let raw = br#"{"text": "\u005bredacted\u003apassword]"}"#.to_vec();
     let json = toolgate_core::Json::read(raw, &Default::default()).unwrap();
     call.invocation.arguments = toolgate_core::CallArguments::new(json);
-    assert!(reasons(world.go(call).await).contains("/text"));
+    assert!(reasons(fixture.go(call).await).contains("/text"));
 }
 
 #[tokio::test]
 async fn the_setting_denies_or_allows_placeholders() {
     let arguments = || json!({"text": "[redacted:password]"});
-    let (world, outcome) = write(OnPlaceholder::Deny, arguments()).await;
+    let (fixture, outcome) = write(OnPlaceholder::Deny, arguments()).await;
     let text = outcome.unwrap_err().public_message().to_owned();
     assert!(
         text.starts_with("refused: the arguments contain placeholders"),
         "{text}"
     );
     assert!(text.contains("setting `placeholders`"), "{text}");
-    assert_eq!(world.reached(), 0);
-    let (world, outcome) = write(OnPlaceholder::Allow, arguments()).await;
-    assert!(outcome.is_ok() && world.reached() == 1);
+    assert_eq!(fixture.reached(), 0);
+    let (fixture, outcome) = write(OnPlaceholder::Allow, arguments()).await;
+    assert!(outcome.is_ok() && fixture.reached() == 1);
 }
 
 #[tokio::test]
 async fn ordinary_brackets_pass() {
     let text =
         "a[0] = 1; [omitted: for brevity] [link to the docs](https://example.com) [REDACTED]";
-    let (world, outcome) = write(OnPlaceholder::Ask, json!({ "text": text })).await;
-    assert!(outcome.is_ok() && world.reached() == 1);
+    let (fixture, outcome) = write(OnPlaceholder::Ask, json!({ "text": text })).await;
+    assert!(outcome.is_ok() && fixture.reached() == 1);
 }

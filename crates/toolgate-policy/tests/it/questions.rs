@@ -1,6 +1,6 @@
-//! What servers may ask of a caller, its user and its model, whatever is used: a tool, a resource or a prompt.
+//! Input requests of servers to a caller, its user and its model, during any kind of call.
 
-use crate::world::{World, again, approval, text};
+use crate::pipeline_fixture::{PipelineFixture, again, approval, text};
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
 use toolgate_core::{
@@ -20,9 +20,9 @@ const OPS: [(Op, &str); 3] = [
 ];
 
 /// A server with one thing of each kind, all allowed, that asks what `requests` says on the first round.
-fn world(asks: impl Fn() -> Vec<InputRequestKind> + Send + Sync + 'static) -> World {
-    let world = World::with(|making| {
-        making.rules = vec![crate::world::rule("demo.*", RuleAction::Allow)];
+fn fixture(asks: impl Fn() -> Vec<InputRequestKind> + Send + Sync + 'static) -> PipelineFixture {
+    let fixture = PipelineFixture::with(|making| {
+        making.rules = vec![crate::pipeline_fixture::rule("demo.*", RuleAction::Allow)];
         making.default = RateQuota::per_minute(1_000_000);
     });
     let origin = Origin {
@@ -33,7 +33,7 @@ fn world(asks: impl Fn() -> Vec<InputRequestKind> + Send + Sync + 'static) -> Wo
         let def = Definition::read(kind, Json::from_value(&def)).unwrap();
         Arc::new(Item::new(origin.clone(), def))
     };
-    world.catalog(Catalog::new(vec![
+    fixture.catalog(Catalog::new(vec![
         read(
             ItemKind::Tool,
             json!({"name": "look", "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": true}}),
@@ -41,7 +41,7 @@ fn world(asks: impl Fn() -> Vec<InputRequestKind> + Send + Sync + 'static) -> Wo
         read(ItemKind::Resource, json!({"uri": "test://a", "name": "a"})),
         read(ItemKind::Prompt, json!({"name": "greet"})),
     ]));
-    world.handle(move |call| {
+    fixture.handle(move |call| {
         let asks = asks().into_iter().enumerate();
         let asks = asks
             .map(|(n, kind)| InputRequest {
@@ -58,11 +58,11 @@ fn world(asks: impl Fn() -> Vec<InputRequestKind> + Send + Sync + 'static) -> Wo
         };
         Box::pin(async { Ok(outcome) })
     });
-    world
+    fixture
 }
 
-fn call(world: &World, op: Op, name: &str) -> Call {
-    let mut call = world.call(name, json!({}));
+fn call(fixture: &PipelineFixture, op: Op, name: &str) -> Call {
+    let mut call = fixture.call(name, json!({}));
     call.op = op;
     call.capabilities = ClientCapabilities::ALL;
     call
@@ -98,9 +98,9 @@ fn params(questions: &InputRequests) -> Value {
     }
 }
 
-/// What the record has of the last call: how it ended, and what the duty said.
-fn recorded(world: &World) -> (Value, Value) {
-    let end = world.events("call.end").pop().unwrap();
+/// Returns the recorded end of the last call, and the entry of the policy.
+fn recorded(fixture: &PipelineFixture) -> (Value, Value) {
+    let end = fixture.events("call.end").pop().unwrap();
     let trail = end["trail"].as_array().cloned().unwrap_or_default();
     let step = trail
         .into_iter()
@@ -130,15 +130,15 @@ async fn t51_a_question_that_fishes_is_refused_whatever_is_used() {
         for (op, name) in OPS {
             let (one, good) = (ask.clone(), form(json!({"name": {"type": "string"}})));
             // One bad question among good ones is one too many.
-            let world = world(move || vec![good.clone(), one.clone()]);
-            let error = world.go(call(&world, op, name)).await.unwrap_err();
+            let fixture = fixture(move || vec![good.clone(), one.clone()]);
+            let error = fixture.go(call(&fixture, op, name)).await.unwrap_err();
             assert_eq!(
                 error.kind(),
                 &ErrorKind::Refused(RefusalReason::BlockedResult),
                 "{error}"
             );
             assert!(error.public_message().contains("demo"), "{error}");
-            assert_eq!(recorded(&world), (json!("refused"), json!("refuse")));
+            assert_eq!(recorded(&fixture), (json!("refused"), json!("refuse")));
             refused += 1;
         }
     }
@@ -159,37 +159,37 @@ async fn t51_who_asks_and_where_a_page_leads_is_said_first() {
             "[demo] [page at xn--bnk-5cd.example] [careful: this host has letters that can look like those of another one] Log in",
         ),
     ] {
-        let mut world = world(move || vec![ask.clone()]);
-        world.route.input_requests.show_server = true;
-        let questions = world.asked(&call(&world, Op::Tool, "look")).await;
+        let mut fixture = fixture(move || vec![ask.clone()]);
+        fixture.route.input_requests.show_server = true;
+        let questions = fixture.asked(&call(&fixture, Op::Tool, "look")).await;
         assert_eq!(params(&questions)["message"], says);
     }
 }
 
 #[tokio::test]
 async fn t51_a_look_alike_host_is_in_the_record() {
-    let world = world(|| vec![page("https://bаnk.example/")]);
-    world.asked(&call(&world, Op::Tool, "look")).await;
-    assert_eq!(recorded(&world), (json!("input_required"), json!("warn")));
+    let fixture = fixture(|| vec![page("https://bаnk.example/")]);
+    fixture.asked(&call(&fixture, Op::Tool, "look")).await;
+    assert_eq!(recorded(&fixture), (json!("input_required"), json!("warn")));
 }
 
 #[tokio::test]
 async fn t51_forms_can_be_let_through_and_kinds_can_be_off() {
     let asks = || vec![form(json!({"password": {"type": "string"}}))];
-    let mut warn = world(asks);
+    let mut warn = fixture(asks);
     warn.route.input_requests.elicitation_forms =
         PerServer::default().with("demo", ElicitationPolicy::Warn);
     let questions = warn.asked(&call(&warn, Op::Tool, "look")).await;
     assert_eq!(questions.requests.len(), 1);
     assert_eq!(recorded(&warn), (json!("input_required"), json!("warn")));
 
-    let mut off = world(|| vec![form(json!({"name": {"type": "string"}}))]);
+    let mut off = fixture(|| vec![form(json!({"name": {"type": "string"}}))]);
     off.route.input_requests.elicitation_forms = PerServer::all(ElicitationPolicy::Off);
     assert!(text(off.go(call(&off, Op::Tool, "look")).await).contains("forms = \"off\""));
-    let mut off = world(|| vec![page("https://bank.example/")]);
+    let mut off = fixture(|| vec![page("https://bank.example/")]);
     off.route.input_requests.elicitation_urls = PerServer::all(false);
     assert!(text(off.go(call(&off, Op::Tool, "look")).await).contains("pages = \"off\""));
-    let mut off = world(|| vec![InputRequestKind::Roots]);
+    let mut off = fixture(|| vec![InputRequestKind::Roots]);
     off.route.input_requests.roots = PerServer::all(false);
     assert!(text(off.go(call(&off, Op::Tool, "look")).await).contains("roots = false"));
 }
@@ -198,10 +198,10 @@ async fn t51_forms_can_be_let_through_and_kinds_can_be_off() {
 #[tokio::test]
 async fn an_answer_that_does_not_fit_its_form_ends_the_call() {
     let fields = json!({"name": {"type": "string"}, "n": {"type": "integer"}});
-    let world = world(move || vec![form(fields.clone())]);
+    let fixture = fixture(move || vec![form(fields.clone())]);
     for (op, name) in OPS {
-        let first = call(&world, op, name);
-        let questions = world.asked(&first).await;
+        let first = call(&fixture, op, name);
+        let questions = fixture.asked(&first).await;
         for (answer, says) in [
             (
                 json!({"action": "accept", "content": {"name": 5}}),
@@ -228,18 +228,18 @@ async fn an_answer_that_does_not_fit_its_form_ends_the_call() {
             (json!({"action": "decline", "content": {"name": 5}}), None),
             (json!({"action": "cancel"}), None),
         ] {
-            let reached = world.reached();
+            let reached = fixture.reached();
             let mut second = again(&first, &questions);
             second.round.answers = vec![("q0".to_owned(), json(answer.clone()))];
-            match (world.go(second).await, says) {
-                (Ok(Outcome::Done(_)), None) => assert_eq!(world.reached(), reached + 1),
+            match (fixture.go(second).await, says) {
+                (Ok(Outcome::Done(_)), None) => assert_eq!(fixture.reached(), reached + 1),
                 (Err(error), Some(says)) => {
                     assert!(
                         matches!(error.kind(), ErrorKind::InvalidArguments(_)),
                         "{error}"
                     );
                     assert!(error.public_message().contains(says), "{answer}: {error}");
-                    assert_eq!(world.reached(), reached, "{answer}");
+                    assert_eq!(fixture.reached(), reached, "{answer}");
                 }
                 (other, _) => panic!("{answer}: {other:?}"),
             }
@@ -251,8 +251,11 @@ async fn an_answer_that_does_not_fit_its_form_ends_the_call() {
 #[tokio::test]
 async fn a_form_whose_schema_cannot_be_used_is_not_put() {
     let field = json!({"a": {"$ref": "https://evil.test/schema"}});
-    let world = world(move || vec![form(field.clone())]);
-    let error = world.go(call(&world, Op::Tool, "look")).await.unwrap_err();
+    let fixture = fixture(move || vec![form(field.clone())]);
+    let error = fixture
+        .go(call(&fixture, Op::Tool, "look"))
+        .await
+        .unwrap_err();
     assert_eq!(
         error.kind(),
         &ErrorKind::Refused(RefusalReason::BlockedResult)
@@ -263,16 +266,16 @@ async fn a_form_whose_schema_cannot_be_used_is_not_put() {
     );
 }
 
-/// What is off is not offered to the server; where it says that it needs it, the caller hears who is in the way.
+/// A disabled capability is not declared to the server; if the server needs it, the error names the policy.
 #[tokio::test]
 async fn t52_what_is_off_is_not_offered_to_the_server() {
-    let mut world = world(Vec::new);
-    let asking = &mut world.route.input_requests;
+    let mut fixture = fixture(Vec::new);
+    let asking = &mut fixture.route.input_requests;
     asking.sampling = PerServer::all(SamplingPolicy::Off);
     asking.roots = PerServer::all(false);
     let offered = Arc::new(Mutex::new(ClientCapabilities::default()));
     let heard = offered.clone();
-    world.handle(move |call| {
+    fixture.handle(move |call| {
         *heard.lock().unwrap() = call.capabilities.clone();
         let missing = Error::new(
             ErrorKind::MissingCapability(RequiredCapability::Sampling),
@@ -281,13 +284,13 @@ async fn t52_what_is_off_is_not_offered_to_the_server() {
         Box::pin(async { Err(missing) })
     });
     for (op, name) in OPS {
-        let error = world.go(call(&world, op, name)).await.unwrap_err();
+        let error = fixture.go(call(&fixture, op, name)).await.unwrap_err();
         assert_eq!(error.kind(), &ErrorKind::Refused(RefusalReason::Rule));
         assert!(
             error.public_message().contains("sampling = \"off\""),
             "{error}"
         );
-        assert_eq!(recorded(&world), (json!("refused"), json!("refuse")));
+        assert_eq!(recorded(&fixture), (json!("refused"), json!("refuse")));
         let left = ClientCapabilities {
             elicitation: true,
             elicitation_url: true,
@@ -296,9 +299,9 @@ async fn t52_what_is_off_is_not_offered_to_the_server() {
         assert_eq!(*offered.lock().unwrap(), left);
     }
     // A caller that has no model is told that, as before.
-    let mut bare = call(&world, Op::Tool, "look");
+    let mut bare = call(&fixture, Op::Tool, "look");
     bare.capabilities = ClientCapabilities::default();
-    let error = world.go(bare).await.unwrap_err();
+    let error = fixture.go(bare).await.unwrap_err();
     assert_eq!(
         error.kind(),
         &ErrorKind::MissingCapability(RequiredCapability::Sampling)
@@ -307,13 +310,13 @@ async fn t52_what_is_off_is_not_offered_to_the_server() {
 
 #[tokio::test]
 async fn t52_sampling_that_is_off_passes_no_question() {
-    let mut world = world(|| vec![sample()]);
-    world.route.input_requests.sampling = PerServer::all(SamplingPolicy::Off);
-    let pipeline = world.pipeline();
+    let mut fixture = fixture(|| vec![sample()]);
+    fixture.route.input_requests.sampling = PerServer::all(SamplingPolicy::Off);
+    let pipeline = fixture.pipeline();
     let mut passed = 0;
     for n in 0..1_000 {
         let (op, name) = OPS[n % OPS.len()];
-        let outcome = toolgate_core::Service::call(&pipeline, call(&world, op, name)).await;
+        let outcome = toolgate_core::Service::call(&pipeline, call(&fixture, op, name)).await;
         passed += usize::from(outcome.is_ok());
     }
     assert_eq!(passed, 0);
@@ -326,13 +329,13 @@ async fn t52_a_burst_gets_exactly_its_quota() {
         count: 20,
         per: std::time::Duration::from_secs(1_000_000),
     };
-    let mut world = world(|| vec![sample(), sample()]);
-    world.route.input_requests.sampling = PerServer::all(SamplingPolicy::RateLimited(quota));
-    world.route.input_requests.max_tokens = PerServer::all(500);
-    let pipeline = world.pipeline();
+    let mut fixture = fixture(|| vec![sample(), sample()]);
+    fixture.route.input_requests.sampling = PerServer::all(SamplingPolicy::RateLimited(quota));
+    fixture.route.input_requests.max_tokens = PerServer::all(500);
+    let pipeline = fixture.pipeline();
     let mut passed = [0; 2];
     for n in 0..1_000 {
-        let mut call = call(&world, OPS[n % OPS.len()].0, OPS[n % OPS.len()].1);
+        let mut call = call(&fixture, OPS[n % OPS.len()].0, OPS[n % OPS.len()].1);
         call.caller = Caller::new(format!("c{}", n % 2));
         match toolgate_core::Service::call(&pipeline, call).await {
             Ok(Outcome::InputRequired(questions)) => passed[n % 2] += questions.requests.len(),
@@ -351,13 +354,13 @@ async fn t52_a_burst_gets_exactly_its_quota() {
 #[tokio::test]
 async fn t52_a_bounded_question_has_no_tools_no_context_and_few_tokens() {
     let quota = RateQuota::per_minute(100);
-    let mut world = world(|| vec![sample()]);
-    world.route.input_requests.sampling = PerServer::all(SamplingPolicy::RateLimited(quota));
-    world.route.input_requests.max_tokens = PerServer::all(500);
-    let asked = params(&world.asked(&call(&world, Op::Tool, "look")).await);
+    let mut fixture = fixture(|| vec![sample()]);
+    fixture.route.input_requests.sampling = PerServer::all(SamplingPolicy::RateLimited(quota));
+    fixture.route.input_requests.max_tokens = PerServer::all(500);
+    let asked = params(&fixture.asked(&call(&fixture, Op::Tool, "look")).await);
     assert_eq!(asked["maxTokens"], 500);
     assert_eq!(asked.get("includeContext"), None);
-    world.handle(|_| {
+    fixture.handle(|_| {
         let ask = InputRequest {
             key: "q".into(),
             kind: InputRequestKind::Sample(json(
@@ -371,15 +374,15 @@ async fn t52_a_bounded_question_has_no_tools_no_context_and_few_tokens() {
             }))
         })
     });
-    assert!(text(world.go(call(&world, Op::Tool, "look")).await).contains("with tools"));
+    assert!(text(fixture.go(call(&fixture, Op::Tool, "look")).await).contains("with tools"));
 }
 
-/// A world in which a person looks at questions to the model.
-fn looked_at() -> World {
-    let mut world = world(|| vec![sample()]);
-    world.route.input_requests.sampling = PerServer::all(SamplingPolicy::Ask);
-    world.route.input_requests.max_tokens = PerServer::all(500);
-    world
+/// A fixture in which a person looks at questions to the model.
+fn looked_at() -> PipelineFixture {
+    let mut fixture = fixture(|| vec![sample()]);
+    fixture.route.input_requests.sampling = PerServer::all(SamplingPolicy::Ask);
+    fixture.route.input_requests.max_tokens = PerServer::all(500);
+    fixture
 }
 
 fn answered(mut call: Call) -> Call {
@@ -391,20 +394,20 @@ fn answered(mut call: Call) -> Call {
 
 #[tokio::test]
 async fn t52_a_person_looks_at_a_question_to_the_model_first() {
-    let world = looked_at();
+    let fixture = looked_at();
     for (op, name) in OPS {
-        let first = call(&world, op, name);
-        let wait = world.asked(&first).await;
+        let first = call(&fixture, op, name);
+        let wait = fixture.asked(&first).await;
         let InputRequestKind::Approve(shown) = &wait.requests[0].kind else {
             panic!("{wait:?}")
         };
         assert_eq!(shown.item.full_name(), "demo.sampling/createMessage");
         assert_eq!(shown.arguments.to_value()["q0"]["maxTokens"], 500);
-        let reached = world.reached();
+        let reached = fixture.reached();
         // Not decided: it goes on waiting, and the server hears nothing of it.
-        let still = world.asked(&again(&first, &wait)).await;
+        let still = fixture.asked(&again(&first, &wait)).await;
         assert_eq!(approval(&still), approval(&wait));
-        world
+        fixture
             .route
             .approvals
             .approve(
@@ -415,15 +418,15 @@ async fn t52_a_person_looks_at_a_question_to_the_model_first() {
             .await
             .unwrap();
         let second = again(&first, &still);
-        let asked = world.asked(&second).await;
+        let asked = fixture.asked(&second).await;
         assert_eq!(params(&asked)["maxTokens"], 500);
-        assert_eq!(world.reached(), reached);
-        let end = world.go(answered(again(&second, &asked))).await.unwrap();
+        assert_eq!(fixture.reached(), reached);
+        let end = fixture.go(answered(again(&second, &asked))).await.unwrap();
         assert!(matches!(end, Outcome::Done(_)));
         // Once only: the next one is looked at again.
-        let next = world.asked(&call(&world, op, name)).await;
+        let next = fixture.asked(&call(&fixture, op, name)).await;
         assert_ne!(approval(&next), approval(&wait));
-        world
+        fixture
             .route
             .approvals
             .deny(
@@ -433,31 +436,33 @@ async fn t52_a_person_looks_at_a_question_to_the_model_first() {
             )
             .await
             .unwrap();
-        let denied = text(world.go(again(&call(&world, op, name), &next)).await);
+        let denied = text(fixture.go(again(&call(&fixture, op, name), &next)).await);
         assert!(denied.contains("no"), "{denied}");
     }
 }
 
 #[tokio::test]
 async fn t52_a_grant_for_a_tool_is_none_for_its_questions() {
-    let mut world = looked_at();
-    world.route.access =
-        toolgate_policy::AccessRules::new(vec![crate::world::rule("demo.*", RuleAction::Ask)]);
-    let mut first = call(&world, Op::Tool, "look");
-    let wait = world.asked(&first).await;
+    let mut fixture = looked_at();
+    fixture.route.access = toolgate_policy::AccessRules::new(vec![crate::pipeline_fixture::rule(
+        "demo.*",
+        RuleAction::Ask,
+    )]);
+    let mut first = call(&fixture, Op::Tool, "look");
+    let wait = fixture.asked(&first).await;
     let remember = ApprovalTerms::with_grant(GrantTerms::default());
-    let desk = &world.route.approvals;
+    let desk = &fixture.route.approvals;
     desk.approve(&approval(&wait), ApprovalChannel::Console, remember)
         .await
         .unwrap();
     first = again(&first, &wait);
-    let about = world.asked(&first).await;
+    let about = fixture.asked(&first).await;
     let InputRequestKind::Approve(shown) = &about.requests[0].kind else {
         panic!("{about:?}")
     };
     assert_eq!(shown.item.full_name(), "demo.sampling/createMessage");
     // The approval of the call holds for the round in which its question goes on.
-    world
+    fixture
         .route
         .approvals
         .approve(
@@ -467,7 +472,7 @@ async fn t52_a_grant_for_a_tool_is_none_for_its_questions() {
         )
         .await
         .unwrap();
-    let asked = world.asked(&again(&first, &about)).await;
+    let asked = fixture.asked(&again(&first, &about)).await;
     assert!(matches!(
         asked.requests[0].kind,
         InputRequestKind::Sample(_)
@@ -476,20 +481,20 @@ async fn t52_a_grant_for_a_tool_is_none_for_its_questions() {
 
 #[tokio::test]
 async fn t52_what_a_person_writes_is_what_the_model_is_asked() {
-    let world = looked_at();
-    let first = call(&world, Op::Tool, "look");
-    let wait = world.asked(&first).await;
+    let fixture = looked_at();
+    let first = call(&fixture, Op::Tool, "look");
+    let wait = fixture.asked(&first).await;
     let edit = json(json!({"q0": {"messages": [], "maxTokens": 7}}));
     let yes = ApprovalTerms {
         edited_arguments: Some(edit),
         ..ApprovalTerms::default()
     };
-    world
+    fixture
         .route
         .approvals
         .approve(&approval(&wait), ApprovalChannel::Console, yes)
         .await
         .unwrap();
-    let asked = world.asked(&again(&first, &wait)).await;
+    let asked = fixture.asked(&again(&first, &wait)).await;
     assert_eq!(params(&asked), json!({"messages": [], "maxTokens": 7}));
 }

@@ -1,6 +1,6 @@
 //! Rules over resources, templates and prompts.
 
-use crate::world::{World, item, item_of, rule, text};
+use crate::pipeline_fixture::{PipelineFixture, item, item_of, rule, text};
 use serde_json::json;
 use std::sync::Arc;
 use toolgate_core::{
@@ -28,29 +28,29 @@ fn thing(kind: ItemKind, name: &str, trusted: bool) -> Arc<Item> {
 }
 
 /// A server `files` with a tool, a resource, a template and a prompt.
-fn world(rules: Vec<AccessRule>, trusted: bool) -> World {
-    let world = World::with(|m| m.rules = rules);
+fn fixture(rules: Vec<AccessRule>, trusted: bool) -> PipelineFixture {
+    let fixture = PipelineFixture::with(|m| m.rules = rules);
     let tool = json!({"name": "read_it", "inputSchema": {"type": "object"}});
-    world.tools(vec![
+    fixture.tools(vec![
         item(json!({"name": "look", "inputSchema": {"type": "object"}})),
         item_of("files", trusted, tool),
         thing(ItemKind::Resource, "file:///docs/a", trusted),
         thing(ItemKind::Template, "file:///{+path}", trusted),
         thing(ItemKind::Prompt, "greet", trusted),
     ]);
-    world.handle(|_| Box::pin(async { Ok(Outcome::Done(Output::text("done"))) }));
-    world
+    fixture.handle(|_| Box::pin(async { Ok(Outcome::Done(Output::text("done"))) }));
+    fixture
 }
 
-/// What becomes of a use: `ok`, `ask`, or the public text of the error.
-async fn go(world: &World, op: Op, name: &str) -> String {
-    let mut call = world.call(name, json!({}));
+/// Returns the outcome of a call: `ok`, `ask`, or the public text of the error.
+async fn go(fixture: &PipelineFixture, op: Op, name: &str) -> String {
+    let mut call = fixture.call(name, json!({}));
     call.op = op;
     if let Op::Complete(_) = op {
         let what = json!({"argument": {"name": "who", "value": "x"}});
         call = Call::new(
             "c-complete",
-            world.caller.clone(),
+            fixture.caller.clone(),
             op,
             name,
             Json::from_value(&what),
@@ -60,13 +60,13 @@ async fn go(world: &World, op: Op, name: &str) -> String {
         let uri = json!({"uri": name});
         call = Call::new(
             "c-uri",
-            world.caller.clone(),
+            fixture.caller.clone(),
             op,
             name,
             Json::from_value(&uri),
         );
     }
-    let outcome: Result<Outcome, Error> = world.go(call).await;
+    let outcome: Result<Outcome, Error> = fixture.go(call).await;
     match outcome {
         Ok(Outcome::Done(_)) => "ok".to_owned(),
         Ok(Outcome::InputRequired(_)) => "ask".to_owned(),
@@ -74,8 +74,8 @@ async fn go(world: &World, op: Op, name: &str) -> String {
     }
 }
 
-async fn read(world: &World, uri: &str) -> String {
-    go(world, Op::Resource, uri).await
+async fn read(fixture: &PipelineFixture, uri: &str) -> String {
+    go(fixture, Op::Resource, uri).await
 }
 
 fn except(tools: &str, not: &str, then: RuleAction) -> AccessRule {
@@ -88,59 +88,59 @@ fn except(tools: &str, not: &str, then: RuleAction) -> AccessRule {
 #[tokio::test]
 async fn without_a_rule_what_a_trusted_server_has_may_be_read() {
     for (trusted, expected) in [(true, "ok"), (false, "ask")] {
-        let world = world(Vec::new(), trusted);
-        assert_eq!(read(&world, "file:///docs/a").await, expected);
+        let fixture = fixture(Vec::new(), trusted);
+        assert_eq!(read(&fixture, "file:///docs/a").await, expected);
         assert_eq!(
-            read(&world, "file:///docs/b").await,
+            read(&fixture, "file:///docs/b").await,
             expected,
             "by the template"
         );
-        assert_eq!(go(&world, Op::Prompt, "greet").await, expected);
-        let completed = go(&world, Op::Complete(ItemKind::Prompt), "greet").await;
+        assert_eq!(go(&fixture, Op::Prompt, "greet").await, expected);
+        let completed = go(&fixture, Op::Complete(ItemKind::Prompt), "greet").await;
         assert_eq!(completed, "ok", "a completion never waits for a person");
     }
 }
 
 #[tokio::test]
 async fn a_glob_over_a_server_covers_all_that_it_has() {
-    let world = world(vec![rule("files.*", RuleAction::Allow)], false);
+    let fixture = fixture(vec![rule("files.*", RuleAction::Allow)], false);
     for (op, name) in [
         (Op::Tool, "read_it"),
         (Op::Resource, "file:///docs/a"),
         (Op::Resource, "file:///x"),
         (Op::Prompt, "greet"),
     ] {
-        assert_eq!(go(&world, op, name).await, "ok", "{name}");
+        assert_eq!(go(&fixture, op, name).await, "ok", "{name}");
     }
 }
 
 #[tokio::test]
 async fn a_glob_over_names_of_tools_covers_no_resource() {
-    let world = world(vec![rule("files.read_*", RuleAction::Allow)], false);
-    assert_eq!(go(&world, Op::Tool, "read_it").await, "ok");
-    assert_eq!(read(&world, "file:///docs/a").await, "ask");
-    assert_eq!(go(&world, Op::Prompt, "greet").await, "ask");
+    let fixture = fixture(vec![rule("files.read_*", RuleAction::Allow)], false);
+    assert_eq!(go(&fixture, Op::Tool, "read_it").await, "ok");
+    assert_eq!(read(&fixture, "file:///docs/a").await, "ask");
+    assert_eq!(go(&fixture, Op::Prompt, "greet").await, "ask");
 }
 
 /// Holds: COMP-05
 #[tokio::test]
 async fn a_prompt_has_a_name_of_its_own() {
-    let world = world(vec![rule("files.prompt:gr*", RuleAction::Deny)], true);
+    let fixture = fixture(vec![rule("files.prompt:gr*", RuleAction::Deny)], true);
     assert_eq!(
-        go(&world, Op::Prompt, "greet").await,
+        go(&fixture, Op::Prompt, "greet").await,
         "unknown prompt: greet"
     );
-    let completed = go(&world, Op::Complete(ItemKind::Prompt), "greet").await;
+    let completed = go(&fixture, Op::Complete(ItemKind::Prompt), "greet").await;
     assert_eq!(completed, "unknown prompt: greet");
-    assert_eq!(read(&world, "file:///docs/a").await, "ok");
+    assert_eq!(read(&fixture, "file:///docs/a").await, "ok");
 }
 
 /// Holds: COMP-03, COMP-05
 #[tokio::test(start_paused = true)]
 async fn completions_are_rate_limited() {
-    let mut world = world(vec![rule("files.*", RuleAction::Allow)], true);
-    world.route.rate = RateLimiter::new(Vec::new(), RateQuota::per_minute(3));
-    let complete = || go(&world, Op::Complete(ItemKind::Prompt), "greet");
+    let mut fixture = fixture(vec![rule("files.*", RuleAction::Allow)], true);
+    fixture.route.rate = RateLimiter::new(Vec::new(), RateQuota::per_minute(3));
+    let complete = || go(&fixture, Op::Complete(ItemKind::Prompt), "greet");
     for _ in 0..3 {
         assert_eq!(complete().await, "ok");
     }
@@ -154,11 +154,11 @@ async fn completions_are_rate_limited() {
 /// A template is no way round a deny, however the URI is spelled, and it reads as if nothing were there.
 #[tokio::test]
 async fn what_is_denied_cannot_be_read_through_a_template() {
-    let world = world(
+    let fixture = fixture(
         vec![rule("files.resource:file:///secret/*", RuleAction::Deny)],
         true,
     );
-    assert_eq!(read(&world, "file:///docs/b").await, "ok");
+    assert_eq!(read(&fixture, "file:///docs/b").await, "ok");
     for uri in [
         "file:///secret/a",
         "FILE:///secret/a",
@@ -170,22 +170,29 @@ async fn what_is_denied_cannot_be_read_through_a_template() {
         "file:///%73ecret/a#%ff",
     ] {
         // The template fits no other scheme or host; what it does fit is denied.
-        assert_eq!(read(&world, uri).await, format!("unknown resource: {uri}"));
+        assert_eq!(
+            read(&fixture, uri).await,
+            format!("unknown resource: {uri}")
+        );
     }
-    let denied = world.events("deny");
+    let denied = fixture.events("deny");
     let why = json!({"by": "access", "verdict": "hide", "why": "rule for files.resource:file:///secret/*"});
     assert_eq!(denied[0]["trail"][0], why, "the record knows");
-    let ask = ListRequest::one(world.caller.clone(), ItemKind::Template, "file:///secret/a");
-    let listed = world.pipeline().list(ask).await.unwrap();
+    let ask = ListRequest::one(
+        fixture.caller.clone(),
+        ItemKind::Template,
+        "file:///secret/a",
+    );
+    let listed = fixture.pipeline().list(ask).await.unwrap();
     assert!(listed.items().is_empty(), "nor may its changes be heard");
 }
 
-/// What a server leaves away does not make another resource of it, for a rule that forbids or asks.
+/// A query or an empty segment that servers ignore does not evade a deny or ask rule.
 #[tokio::test]
 async fn a_query_or_an_empty_step_is_no_way_round_a_rule() {
     let key = "files.resource:file:///key";
     for (then, expected) in [(RuleAction::Deny, None), (RuleAction::Ask, Some("ask"))] {
-        let world = world(vec![rule(key, then)], true);
+        let fixture = fixture(vec![rule(key, then)], true);
         for uri in [
             "file:///key?x",
             "file:///key#x",
@@ -194,14 +201,14 @@ async fn a_query_or_an_empty_step_is_no_way_round_a_rule() {
             "file:///k%65y/?",
         ] {
             let unknown = format!("unknown resource: {uri}");
-            assert_eq!(read(&world, uri).await, expected.unwrap_or(&unknown));
+            assert_eq!(read(&fixture, uri).await, expected.unwrap_or(&unknown));
         }
-        assert_eq!(read(&world, "file:///keys").await, "ok");
+        assert_eq!(read(&fixture, "file:///keys").await, "ok");
     }
-    let world = world(vec![rule(key, RuleAction::Allow)], false);
-    assert_eq!(read(&world, "file:///key").await, "ok");
+    let fixture = fixture(vec![rule(key, RuleAction::Allow)], false);
+    assert_eq!(read(&fixture, "file:///key").await, "ok");
     assert_eq!(
-        read(&world, "file:///key?x").await,
+        read(&fixture, "file:///key?x").await,
         "ask",
         "that was not allowed"
     );
@@ -210,9 +217,9 @@ async fn a_query_or_an_empty_step_is_no_way_round_a_rule() {
 #[tokio::test]
 async fn a_rule_over_uris_speaks_of_what_a_template_has() {
     let rules = vec![rule("files.resource:file:///docs/*", RuleAction::Allow)];
-    let world = world(rules, false);
-    assert_eq!(read(&world, "file:///docs/b").await, "ok");
-    assert_eq!(read(&world, "file:///other").await, "ask");
+    let fixture = fixture(rules, false);
+    assert_eq!(read(&fixture, "file:///docs/b").await, "ok");
+    assert_eq!(read(&fixture, "file:///other").await, "ask");
 }
 
 #[tokio::test]
@@ -222,31 +229,31 @@ async fn an_exception_over_uris_holds_for_what_a_template_has() {
         "files.resource:file:///etc/*",
         RuleAction::Allow,
     )];
-    let world = world(rules, false);
-    assert_eq!(read(&world, "file:///docs/b").await, "ok");
-    assert_eq!(read(&world, "file:///etc/passwd").await, "ask");
-    assert_eq!(read(&world, "file:///%65tc/passwd").await, "ask");
+    let fixture = fixture(rules, false);
+    assert_eq!(read(&fixture, "file:///docs/b").await, "ok");
+    assert_eq!(read(&fixture, "file:///etc/passwd").await, "ask");
+    assert_eq!(read(&fixture, "file:///%65tc/passwd").await, "ask");
 }
 
 /// A part that servers leave away makes no exception of what is none: neither for what holds back nor for what allows.
 #[tokio::test]
 async fn a_query_is_no_way_to_an_exception() {
     for (then, expected) in [(RuleAction::Deny, None), (RuleAction::Ask, Some("ask"))] {
-        let world = world(vec![except("files.*", "files.resource:*.md", then)], true);
+        let fixture = fixture(vec![except("files.*", "files.resource:*.md", then)], true);
         if then == RuleAction::Ask {
-            assert_eq!(read(&world, "file:///a.md").await, "ok");
-            assert_eq!(read(&world, "file:///%61.md").await, "ok");
+            assert_eq!(read(&fixture, "file:///a.md").await, "ok");
+            assert_eq!(read(&fixture, "file:///%61.md").await, "ok");
         }
         for uri in ["file:///key?x=.md", "file:///key#.md", "file:///key"] {
             let unknown = format!("unknown resource: {uri}");
-            assert_eq!(read(&world, uri).await, expected.unwrap_or(&unknown));
+            assert_eq!(read(&fixture, uri).await, expected.unwrap_or(&unknown));
         }
     }
     let all_but = except("files.*", "files.resource:*.key", RuleAction::Allow);
-    let world = world(vec![all_but], false);
-    assert_eq!(read(&world, "file:///a").await, "ok");
+    let fixture = fixture(vec![all_but], false);
+    assert_eq!(read(&fixture, "file:///a").await, "ok");
     for uri in ["file:///a.key", "file:///a.key?x", "file:///a.key/."] {
-        assert_eq!(read(&world, uri).await, "ask", "{uri}");
+        assert_eq!(read(&fixture, uri).await, "ask", "{uri}");
     }
     // Who leaves out a template leaves out all that it has.
     let but = except(
@@ -254,41 +261,41 @@ async fn a_query_is_no_way_to_an_exception() {
         "files.resource:file:///{+path}",
         RuleAction::Deny,
     );
-    let world = self::world(vec![but], true);
-    assert_eq!(read(&world, "file:///a?x").await, "ok");
+    let fixture = self::fixture(vec![but], true);
+    assert_eq!(read(&fixture, "file:///a?x").await, "ok");
     // The end of its text is none of a URI.
-    let world = self::world(
+    let fixture = self::fixture(
         vec![except("files.*", "files.resource:*.md", RuleAction::Ask)],
         true,
     );
-    world.tools(vec![thing(ItemKind::Template, "file:///{+path}.md", true)]);
-    assert_eq!(read(&world, "file:///a.md").await, "ok");
-    assert_eq!(read(&world, "file:///key?x=.md").await, "ask");
+    fixture.tools(vec![thing(ItemKind::Template, "file:///{+path}.md", true)]);
+    assert_eq!(read(&fixture, "file:///a.md").await, "ok");
+    assert_eq!(read(&fixture, "file:///key?x=.md").await, "ask");
 }
 
 /// The same files, for a caller whose token has that scope: all but notes needs `secret`.
-fn scoped(scope: &str) -> World {
-    let mut world = world(Vec::new(), true);
-    world.route.scopes = RequiredScopes::new(vec![ScopeRule {
+fn scoped(scope: &str) -> PipelineFixture {
+    let mut fixture = fixture(Vec::new(), true);
+    fixture.route.scopes = RequiredScopes::new(vec![ScopeRule {
         tools: vec![GlobPattern::new("files.resource:*")],
         except: vec![GlobPattern::new("files.resource:*.md")],
         scopes: vec!["secret".to_owned()],
     }]);
     let mut principal = Principal::new("https://login.example.com", "ann");
     principal.scopes = vec![scope.to_owned()];
-    world.caller = Caller::new("corp:ann").with_principal(principal);
-    world
+    fixture.caller = Caller::new("corp:ann").with_principal(principal);
+    fixture
 }
 
 #[tokio::test]
 async fn a_query_is_no_way_round_a_scope() {
-    let (world, may) = (scoped("other"), scoped("secret"));
+    let (fixture, may) = (scoped("other"), scoped("secret"));
     for uri in ["file:///key?x=.md", "file:///key#.md", "file:///key/?.md"] {
-        let said = read(&world, uri).await;
+        let said = read(&fixture, uri).await;
         assert_eq!(said, "refused: the token needs the scopes secret", "{uri}");
         assert_eq!(read(&may, uri).await, "ok");
     }
-    assert_eq!(read(&world, "file:///a.md").await, "ok");
+    assert_eq!(read(&fixture, "file:///a.md").await, "ok");
 }
 
 #[tokio::test]
@@ -297,32 +304,32 @@ async fn nobody_hears_of_changes_of_what_his_token_may_not_read() {
         ("other", &["file:///a.md"][..]),
         ("secret", &["file:///docs/a", "file:///b", "file:///a.md"]),
     ] {
-        let world = scoped(scope);
-        let mut want = ChangeFilter::all_lists(world.caller.clone());
+        let fixture = scoped(scope);
+        let mut want = ChangeFilter::all_lists(fixture.caller.clone());
         want.uris = ["file:///docs/a", "file:///b", "file:///a.md"]
             .map(str::to_owned)
             .to_vec();
-        let changes = world.pipeline().changes(want).await.unwrap();
+        let changes = fixture.pipeline().changes(want).await.unwrap();
         assert_eq!(changes.filter().unwrap().uris, expected, "{scope}");
     }
 }
 
-/// What is withheld is not had by the template that fits it either.
+/// A withheld resource is not readable through a matching template.
 #[tokio::test]
 async fn a_withheld_resource_is_not_reached_by_a_template() {
-    let world = world(vec![rule("files.*", RuleAction::Allow)], true);
+    let fixture = fixture(vec![rule("files.*", RuleAction::Allow)], true);
     let kept = json!({"uri": "file:///kept", "name": "n", "description": "x".repeat(70_000)});
     let origin = Origin {
         server: "files".into(),
         trusted: true,
     };
     let kept = Definition::read(ItemKind::Resource, Json::from_value(&kept)).unwrap();
-    world.tools(vec![
+    fixture.tools(vec![
         Arc::new(Item::new(origin, kept)),
         thing(ItemKind::Template, "file:///{+path}", true),
     ]);
-    assert_eq!(read(&world, "file:///other").await, "ok");
-    let withheld = read(&world, "file:///kept").await;
+    assert_eq!(read(&fixture, "file:///other").await, "ok");
+    let withheld = read(&fixture, "file:///kept").await;
     assert!(
         withheld.starts_with("the resource file:///kept is withheld: "),
         "{withheld}"
@@ -336,8 +343,8 @@ async fn changes_are_not_heard_under_an_ambiguous_uri() {
         rule("files.*", RuleAction::Allow),
         rule("files.resource:file:///private/*", RuleAction::Deny),
     ];
-    let world = world(rules, true);
-    let mut want = ChangeFilter::all_lists(world.caller.clone());
+    let fixture = fixture(rules, true);
+    let mut want = ChangeFilter::all_lists(fixture.caller.clone());
     let uris = [
         "file:///docs/a",
         "file:///docs\\b",
@@ -347,6 +354,6 @@ async fn changes_are_not_heard_under_an_ambiguous_uri() {
         "file:///%70rivate/k",
     ];
     want.uris = uris.map(str::to_owned).to_vec();
-    let changes = world.pipeline().changes(want).await.unwrap();
+    let changes = fixture.pipeline().changes(want).await.unwrap();
     assert_eq!(changes.filter().unwrap().uris, ["file:///docs/a"]);
 }

@@ -1,6 +1,6 @@
-//! What rules allow, refuse and hide.
+//! Access rules: allowed, denied and hidden items.
 
-use crate::world::{World, item, item_of, rule, said, text};
+use crate::pipeline_fixture::{PipelineFixture, item, item_of, rule, said, text};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use toolgate_core::{
@@ -8,16 +8,16 @@ use toolgate_core::{
 };
 use toolgate_policy::{GlobPattern, OnInvalidOutput, PerServer, RateQuota, RuleAction};
 
-async fn refused(world: &World, name: &str, arguments: Value) -> Error {
-    let before = world.reached();
-    let error = world.go(world.call(name, arguments)).await.unwrap_err();
-    assert_eq!(world.reached(), before, "it reached the server");
+async fn refused(fixture: &PipelineFixture, name: &str, arguments: Value) -> Error {
+    let before = fixture.reached();
+    let error = fixture.go(fixture.call(name, arguments)).await.unwrap_err();
+    assert_eq!(fixture.reached(), before, "it reached the server");
     error
 }
 
 #[tokio::test]
 async fn the_order_of_the_duties() {
-    let duties = World::new().pipeline().policy_names();
+    let duties = PipelineFixture::new().pipeline().policy_names();
     let order = [
         "entry",
         "stop",
@@ -50,8 +50,8 @@ async fn the_order_of_the_duties() {
 }
 
 /// A tool of the server, as if it were pinned.
-fn accepted(world: &World, name: &str) -> Arc<Item> {
-    let tools = world.script.catalog.lock().unwrap();
+fn accepted(fixture: &PipelineFixture, name: &str) -> Arc<Item> {
+    let tools = fixture.script.catalog.lock().unwrap();
     Arc::new(
         tools
             .find(name)
@@ -63,8 +63,8 @@ fn accepted(world: &World, name: &str) -> Arc<Item> {
 /// Whoever adds a duty to the table says here what a call is told of it beforehand. Rules are told of by themselves.
 #[tokio::test]
 async fn every_rule_of_the_table_is_explained() {
-    let world = World::new();
-    let pipeline = world.pipeline();
+    let fixture = PipelineFixture::new();
+    let pipeline = fixture.pipeline();
     let told = ["resolve", "gate"];
     // What these do depends on what runs at that moment, on the token of the caller, or on what comes back.
     let untold = [
@@ -95,9 +95,9 @@ async fn every_rule_of_the_table_is_explained() {
     for duty in pipeline.policy_names() {
         assert!(told.contains(&duty) || untold.contains(&duty), "{duty}");
     }
-    let item = accepted(&world, "add");
+    let item = accepted(&fixture, "add");
     let way = pipeline
-        .explain(&world.call("add", json!({"a": 1})), &item)
+        .explain(&fixture.call("add", json!({"a": 1})), &item)
         .await;
     let mut by: Vec<&str> = way.steps.iter().map(|step| step.policy).collect();
     by.dedup();
@@ -120,7 +120,7 @@ async fn every_rule_of_the_table_is_explained() {
 
 #[tokio::test]
 async fn what_is_explained_is_what_comes_and_uses_nothing_up() {
-    let world = World::with(|m| {
+    let fixture = PipelineFixture::with(|m| {
         m.rules = vec![
             rule("demo.add", RuleAction::Allow),
             rule("demo.look", RuleAction::Deny),
@@ -128,10 +128,10 @@ async fn what_is_explained_is_what_comes_and_uses_nothing_up() {
         ];
         m.default = RateQuota::per_minute(1);
     });
-    let pipeline = world.pipeline();
+    let pipeline = fixture.pipeline();
     let explain = async |name: &str, arguments: Value| {
-        let item = accepted(&world, name);
-        let call = world.call(name, arguments);
+        let item = accepted(&fixture, name);
+        let call = fixture.call(name, arguments);
         pipeline.explain(&call, &item).await
     };
     for _ in 0..3 {
@@ -148,36 +148,45 @@ async fn what_is_explained_is_what_comes_and_uses_nothing_up() {
     let way = explain("look", json!({})).await;
     assert_eq!(way.outcome, PredictedOutcome::Hide);
     assert_eq!(way.deciding_step.unwrap().reason, "rule for demo.look");
-    assert_eq!(world.reached(), 0);
-    assert_eq!(world.events("call.begin").len(), 0);
-    world.go(world.call("add", json!({"a": 1}))).await.unwrap();
-    world.asked(&world.call("wipe", json!({}))).await;
-    refused(&world, "look", json!({})).await;
+    assert_eq!(fixture.reached(), 0);
+    assert_eq!(fixture.events("call.begin").len(), 0);
+    fixture
+        .go(fixture.call("add", json!({"a": 1})))
+        .await
+        .unwrap();
+    fixture.asked(&fixture.call("wipe", json!({}))).await;
+    refused(&fixture, "look", json!({})).await;
 }
 
 /// Holds: TOOL-21
 #[tokio::test]
 async fn read_only_of_a_trusted_server_passes_without_a_rule() {
-    let world = World::new();
-    assert_eq!(said(world.go(world.call("look", json!({}))).await), "done");
+    let fixture = PipelineFixture::new();
+    assert_eq!(
+        said(fixture.go(fixture.call("look", json!({}))).await),
+        "done"
+    );
     let claims = json!({"name": "look", "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": true}});
-    world.tools(vec![item_of("demo", false, claims)]);
-    world.asked(&world.call("look", json!({}))).await;
+    fixture.tools(vec![item_of("demo", false, claims)]);
+    fixture.asked(&fixture.call("look", json!({}))).await;
 }
 
 #[tokio::test]
 async fn the_strictest_rule_wins_and_is_recorded() {
-    let world = World::with(|m| {
+    let fixture = PipelineFixture::with(|m| {
         m.rules = vec![
             rule("demo.*", RuleAction::Allow),
             rule("*.wipe", RuleAction::Ask),
             rule("demo.add", RuleAction::Allow),
         ]
     });
-    world.asked(&world.call("wipe", json!({}))).await;
-    world.go(world.call("add", json!({"a": 1}))).await.unwrap();
+    fixture.asked(&fixture.call("wipe", json!({}))).await;
+    fixture
+        .go(fixture.call("add", json!({"a": 1})))
+        .await
+        .unwrap();
     assert_eq!(
-        world.events("call.begin")[0]["trail"],
+        fixture.events("call.begin")[0]["trail"],
         json!([
             {"by": "access", "verdict": "also", "why": "allow: rule for demo.add"},
             {"by": "access", "verdict": "allow", "why": "rule for demo.*"},
@@ -187,27 +196,30 @@ async fn the_strictest_rule_wins_and_is_recorded() {
 
 #[tokio::test]
 async fn rules_look_at_callers_and_exceptions() {
-    let world = World::with(|m| {
+    let fixture = PipelineFixture::with(|m| {
         let mut allow = rule("demo.*", RuleAction::Allow);
         allow.callers = vec![GlobPattern::new("key:*")];
         allow.except = vec![GlobPattern::new("*.w*")];
         m.rules = vec![allow];
     });
-    world.go(world.call("add", json!({"a": 1}))).await.unwrap();
-    world.asked(&world.call("wipe", json!({}))).await;
-    let mut other = world.call("add", json!({"a": 1}));
+    fixture
+        .go(fixture.call("add", json!({"a": 1})))
+        .await
+        .unwrap();
+    fixture.asked(&fixture.call("wipe", json!({}))).await;
+    let mut other = fixture.call("add", json!({"a": 1}));
     other.caller = Caller::new("anonymous@http");
-    world.asked(&other).await;
+    fixture.asked(&other).await;
 }
 
 /// Holds: TOOL-42
 #[tokio::test]
 async fn a_hidden_tool_is_an_unknown_one() {
-    let world = World::with(|m| m.rules = vec![rule("demo.wipe", RuleAction::Deny)]);
-    let listed = world
+    let fixture = PipelineFixture::with(|m| m.rules = vec![rule("demo.wipe", RuleAction::Deny)]);
+    let listed = fixture
         .pipeline()
         .list(ListRequest::all(
-            world.caller.clone(),
+            fixture.caller.clone(),
             toolgate_core::ItemKind::Tool,
         ))
         .await
@@ -220,14 +232,14 @@ async fn a_hidden_tool_is_an_unknown_one() {
             .collect::<Vec<_>>(),
         ["look", "add"]
     );
-    let hidden = refused(&world, "wipe", json!({})).await;
-    let unknown = refused(&world, "wope", json!({})).await;
+    let hidden = refused(&fixture, "wipe", json!({})).await;
+    let unknown = refused(&fixture, "wope", json!({})).await;
     assert_eq!(
         format!("{hidden:?}").replace("wipe", "wope"),
         format!("{unknown:?}")
     );
     // Only the record tells them apart.
-    let denied = world.events("deny");
+    let denied = fixture.events("deny");
     assert_eq!(
         denied[0]["trail"],
         json!([{"by": "access", "verdict": "hide", "why": "rule for demo.wipe"}])
@@ -242,16 +254,16 @@ async fn a_hidden_tool_is_an_unknown_one() {
 /// Holds: TOOL-43, COMP-05
 #[tokio::test(start_paused = true)]
 async fn so_often_and_no_more() {
-    let world = World::with(|m| {
+    let fixture = PipelineFixture::with(|m| {
         m.default = RateQuota {
             count: 5,
             per: std::time::Duration::from_secs(60),
         }
     });
     for _ in 0..5 {
-        world.go(world.call("look", json!({}))).await.unwrap();
+        fixture.go(fixture.call("look", json!({}))).await.unwrap();
     }
-    let error = refused(&world, "look", json!({})).await;
+    let error = refused(&fixture, "look", json!({})).await;
     assert_eq!(
         error.public_message(),
         "rate limit of demo.look: 5 per minute; retry in 12 s"
@@ -260,21 +272,21 @@ async fn so_often_and_no_more() {
         panic!()
     };
     let wait = *wait;
-    let mut other = world.call("look", json!({}));
+    let mut other = fixture.call("look", json!({}));
     other.caller = Caller::new("key:other");
-    world.go(other).await.unwrap();
-    world.asked(&world.call("wipe", json!({}))).await;
+    fixture.go(other).await.unwrap();
+    fixture.asked(&fixture.call("wipe", json!({}))).await;
     tokio::time::advance(wait / 2).await;
-    refused(&world, "look", json!({})).await;
+    refused(&fixture, "look", json!({})).await;
     tokio::time::advance(wait).await;
-    world.go(world.call("look", json!({}))).await.unwrap();
-    refused(&world, "look", json!({})).await;
+    fixture.go(fixture.call("look", json!({}))).await.unwrap();
+    refused(&fixture, "look", json!({})).await;
 }
 
 #[tokio::test]
 async fn bad_arguments_are_named() {
-    let world = World::new();
-    let error = refused(&world, "add", json!({"a": "one", "b": 1.5})).await;
+    let fixture = PipelineFixture::new();
+    let error = refused(&fixture, "add", json!({"a": "one", "b": 1.5})).await;
     assert_eq!(
         error.public_message(),
         "invalid arguments for add: at /a expected an integer, got a string of 3 characters; at /b expected an integer, got the number 1.5"
@@ -286,70 +298,70 @@ async fn bad_arguments_are_named() {
         (problems[0].path.as_str(), problems[0].expected.as_str()),
         ("/a", "an integer")
     );
-    let error = refused(&world, "add", json!({})).await;
+    let error = refused(&fixture, "add", json!({})).await;
     assert_eq!(
         error.public_message(),
         "invalid arguments for add: at /a expected a value, it is required, got nothing"
     );
     assert_eq!(
-        world.route.approvals.list().len(),
+        fixture.route.approvals.list().len(),
         0,
         "nobody is asked about arguments that do not fit"
     );
-    assert_eq!(world.events("deny")[0]["code"], "invalid");
+    assert_eq!(fixture.events("deny")[0]["code"], "invalid");
 }
 
 #[tokio::test]
 async fn an_unknown_argument_is_refused_with_the_nearest_name() {
-    let mut world = World::new();
-    let near = refused(&world, "add", json!({"a": 1, "B": 2})).await;
+    let mut fixture = PipelineFixture::new();
+    let near = refused(&fixture, "add", json!({"a": 1, "B": 2})).await;
     assert!(
         near.public_message()
             .contains("at /B expected no argument of this name; did you mean \"b\"?, got a number"),
         "{near}"
     );
-    let far = refused(&world, "add", json!({"a": 1, "sidenote": "secret"})).await;
+    let far = refused(&fixture, "add", json!({"a": 1, "sidenote": "secret"})).await;
     assert!(
         far.public_message().contains("there are \"a\", \"b\"")
             && !far.public_message().contains("secret"),
         "{far}"
     );
-    world.route.arguments.allow_unknown = PerServer::all(false).with("demo", true);
-    world
-        .asked(&world.call("add", json!({"a": 1, "sidenote": "x"})))
+    fixture.route.arguments.allow_unknown = PerServer::all(false).with("demo", true);
+    fixture
+        .asked(&fixture.call("add", json!({"a": 1, "sidenote": "x"})))
         .await;
 }
 
 #[tokio::test]
 async fn a_number_that_would_be_rounded_is_refused() {
-    let world = World::new();
-    let mut call = world.call("look", json!({}));
+    let fixture = PipelineFixture::new();
+    let mut call = fixture.call("look", json!({}));
     let raw = toolgate_core::Json::read(
         br#"{"n": 18446744073709551616}"#.to_vec(),
         &Default::default(),
     )
     .unwrap();
     call.invocation.arguments = toolgate_core::CallArguments::new(raw);
-    assert!(text(world.go(call).await).contains("numbers that fit 64 bits exactly"));
-    assert_eq!(world.reached(), 0);
+    assert!(text(fixture.go(call).await).contains("numbers that fit 64 bits exactly"));
+    assert_eq!(fixture.reached(), 0);
 }
 
 /// Holds: BASE-46, BASE-53, TOOL-50
 #[tokio::test]
 async fn a_tool_that_cannot_be_checked_is_withheld() {
-    let world = World::new();
-    world.tools(vec![item(
+    let fixture = PipelineFixture::new();
+    fixture.tools(vec![item(
         json!({"name": "odd", "inputSchema": {"$ref": "https://example.com/schema.json"}}),
     )]);
-    let told = refused(&world, "odd", json!({})).await;
+    let told = refused(&fixture, "odd", json!({})).await;
     assert!(
         told.public_message()
             .starts_with("the tool odd is withheld: "),
         "{told:?}"
     );
-    let seen = toolgate_policy::inspection_pipeline(&world.route, world.script.clone())
+    let seen = toolgate_policy::inspection_pipeline(&fixture.route, fixture.script.clone())
         .list(ListRequest::all(
-            world.caller.clone(),
+            fixture.caller.clone(),
             toolgate_core::ItemKind::Tool,
         ))
         .await
@@ -359,17 +371,17 @@ async fn a_tool_that_cannot_be_checked_is_withheld() {
         why.contains("inputSchema") && why.contains("leads out of it"),
         "{why}"
     );
-    let denied = &world.events("deny")[0];
+    let denied = &fixture.events("deny")[0];
     assert_eq!(denied["trail"][0]["why"], why);
 }
 
 /// Holds: TOOL-13, TOOL-47
 #[tokio::test]
 async fn results_keep_their_promise() {
-    let world = World::new();
+    let fixture = PipelineFixture::new();
     let promised = json!({"name": "look", "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": true},
         "outputSchema": {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}});
-    world.tools(vec![item(promised)]);
+    fixture.tools(vec![item(promised)]);
     for (structured, expected) in [
         (Some(json!({"n": 1})), None),
         (
@@ -379,20 +391,20 @@ async fn results_keep_their_promise() {
         (None, Some("it has no structuredContent")),
     ] {
         let given = structured.clone();
-        world.handle(move |_| {
+        fixture.handle(move |_| {
             let mut output = toolgate_core::ToolResult::text("x");
             output.structured = given.as_ref().map(toolgate_core::Json::from_value);
             Box::pin(async { Ok(Outcome::Done(output.into())) })
         });
-        let outcome = world.go(world.call("look", json!({}))).await;
+        let outcome = fixture.go(fixture.call("look", json!({}))).await;
         match expected {
             None => drop(outcome.unwrap()),
             Some(part) => assert!(text(outcome).contains(part), "{part}"),
         }
     }
-    world.handle(|_| Box::pin(async { Ok(Outcome::Done(toolgate_core::Output::error("no"))) }));
-    world.go(world.call("look", json!({}))).await.unwrap();
-    let outs: Vec<_> = world
+    fixture.handle(|_| Box::pin(async { Ok(Outcome::Done(toolgate_core::Output::error("no"))) }));
+    fixture.go(fixture.call("look", json!({}))).await.unwrap();
+    let outs: Vec<_> = fixture
         .events("call.end")
         .iter()
         .map(|r| r["out"].clone())
@@ -402,29 +414,29 @@ async fn results_keep_their_promise() {
 
 #[tokio::test]
 async fn a_broken_result_may_pass_with_a_note() {
-    let mut world = World::new();
-    world.tools(vec![item(json!({"name": "look", "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": true},
+    let mut fixture = PipelineFixture::new();
+    fixture.tools(vec![item(json!({"name": "look", "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": true},
         "outputSchema": {"type": "object"}}))]);
-    world.route.output_schema.on_invalid = PerServer::all(OnInvalidOutput::Warn);
-    world.go(world.call("look", json!({}))).await.unwrap();
-    let end = &world.events("call.end")[0];
+    fixture.route.output_schema.on_invalid = PerServer::all(OnInvalidOutput::Warn);
+    fixture.go(fixture.call("look", json!({}))).await.unwrap();
+    let end = &fixture.events("call.end")[0];
     assert_eq!(end["out"], "ok");
     assert_eq!(
         end["trail"],
         json!([{"by": "output", "verdict": "warn", "why": "it has no structuredContent"}])
     );
-    world.route.output_schema.on_invalid = PerServer::all(OnInvalidOutput::Pass);
-    world.go(world.call("look", json!({}))).await.unwrap();
-    assert!(world.events("call.end")[1].get("trail").is_none());
+    fixture.route.output_schema.on_invalid = PerServer::all(OnInvalidOutput::Pass);
+    fixture.go(fixture.call("look", json!({}))).await.unwrap();
+    assert!(fixture.events("call.end")[1].get("trail").is_none());
 }
 
 #[tokio::test]
 async fn a_promise_that_cannot_be_checked_is_withheld() {
-    let world = World::new();
-    world.tools(vec![item(json!({"name": "odd", "inputSchema": {"type": "object"}, "outputSchema": {"$ref": "https://x.test/s"}}))]);
-    let seen = toolgate_policy::inspection_pipeline(&world.route, world.script.clone())
+    let fixture = PipelineFixture::new();
+    fixture.tools(vec![item(json!({"name": "odd", "inputSchema": {"type": "object"}, "outputSchema": {"$ref": "https://x.test/s"}}))]);
+    let seen = toolgate_policy::inspection_pipeline(&fixture.route, fixture.script.clone())
         .list(ListRequest::all(
-            world.caller.clone(),
+            fixture.caller.clone(),
             toolgate_core::ItemKind::Tool,
         ))
         .await
@@ -436,12 +448,12 @@ async fn a_promise_that_cannot_be_checked_is_withheld() {
             .unwrap()
             .contains("outputSchema")
     );
-    refused(&world, "odd", json!({})).await;
+    refused(&fixture, "odd", json!({})).await;
 }
 
 #[tokio::test]
 async fn what_leaves_a_schema_open() {
-    let world = World::new();
+    let fixture = PipelineFixture::new();
     for (more, open) in [
         (json!({}), false),
         (json!({"required": ["a"]}), false),
@@ -455,10 +467,12 @@ async fn what_leaves_a_schema_open() {
             .as_object_mut()
             .unwrap()
             .extend(more.as_object().unwrap().clone());
-        world.tools(vec![item(
+        fixture.tools(vec![item(
             json!({"name": "look", "inputSchema": schema, "annotations": {"readOnlyHint": true}}),
         )]);
-        let outcome = world.go(world.call("look", json!({"a": 1, "x": 1}))).await;
+        let outcome = fixture
+            .go(fixture.call("look", json!({"a": 1, "x": 1})))
+            .await;
         assert_eq!(outcome.is_ok(), open, "{more}");
     }
 }

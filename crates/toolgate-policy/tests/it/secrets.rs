@@ -1,6 +1,6 @@
 //! Secrets: redacted on every channel, counted in the record, seen on their way out.
 
-use crate::world::{World, item};
+use crate::pipeline_fixture::{PipelineFixture, item};
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
 use toolgate_core::{
@@ -40,12 +40,15 @@ impl EventSink for Heard {
     }
 }
 
-/// What every channel gave, as text.
-async fn through(world: &World, name: &str) -> (Result<Outcome, Error>, Vec<ReporterEvent>) {
+/// Calls a tool and returns its outcome and the reported events.
+async fn through(
+    fixture: &PipelineFixture,
+    name: &str,
+) -> (Result<Outcome, Error>, Vec<ReporterEvent>) {
     let heard = Arc::new(Heard::default());
-    let mut call = world.call(name, json!({}));
+    let mut call = fixture.call(name, json!({}));
     call.reporter = CallReporter::new(heard.clone());
-    let outcome = world.go(call).await;
+    let outcome = fixture.go(call).await;
     let events = std::mem::take(&mut *heard.0.lock().unwrap());
     (outcome, events)
 }
@@ -143,8 +146,8 @@ async fn no_channel_lets_a_secret_through() {
     ];
     let mut channels = 0;
     for make in made {
-        let world = World::new();
-        world.handle(move |call| {
+        let fixture = PipelineFixture::new();
+        fixture.handle(move |call| {
             let progress = Progress {
                 progress: 1.0,
                 total: None,
@@ -161,18 +164,18 @@ async fn no_channel_lets_a_secret_through() {
             let made = make();
             Box::pin(async { made })
         });
-        let (outcome, events) = through(&world, "look").await;
+        let (outcome, events) = through(&fixture, "look").await;
         assert_clean(&told(&outcome));
         assert_clean(&heard(&events));
         channels += told(&outcome).len() + heard(&events).len();
-        let record = world
+        let record = fixture
             .records()
             .iter()
             .map(Value::to_string)
             .collect::<String>();
         assert!(!record.contains(&token()[4..12]), "{record}");
         assert!(
-            world
+            fixture
                 .events("call.end")
                 .iter()
                 .all(|r| r["redactions"]["github-token"].as_u64() > Some(3))
@@ -183,15 +186,15 @@ async fn no_channel_lets_a_secret_through() {
 
 #[tokio::test]
 async fn definitions_hold_no_secret() {
-    let world = World::new();
+    let fixture = PipelineFixture::new();
     let tool = |name: &str, schema: Value| {
         item(json!({"name": name, "description": planted(), "inputSchema": schema}))
     };
     let plain = json!({"type": "object", "properties": {"password": {"type": "string", "default": token()}}});
     let fixed = json!({"type": "object", "properties": {"key": {"const": token()}}});
-    world.tools(vec![tool("plain", plain), tool("fixed", fixed)]);
-    let list = ListRequest::all(world.caller.clone(), toolgate_core::ItemKind::Tool);
-    let catalog = world.pipeline().list(list).await.unwrap();
+    fixture.tools(vec![tool("plain", plain), tool("fixed", fixed)]);
+    let list = ListRequest::all(fixture.caller.clone(), toolgate_core::ItemKind::Tool);
+    let catalog = fixture.pipeline().list(list).await.unwrap();
     let names: Vec<&str> = catalog.items().iter().map(|i| i.def.name()).collect();
     assert_eq!(names, ["plain"], "what decides must not be changed");
     let text = catalog.items()[0].def.json().as_str();
@@ -205,28 +208,28 @@ async fn each_server_has_its_setting() {
         (OnSecret::Warn, true, 1),
         (OnSecret::Pass, true, 0),
     ] {
-        let mut world = World::new();
-        world.route.sanitizers.secrets = SecretRedactor {
+        let mut fixture = PipelineFixture::new();
+        fixture.route.sanitizers.secrets = SecretRedactor {
             on_secret: PerServer::all(OnSecret::Redact).with("demo", found),
         };
-        world.handle(|_| Box::pin(async { Ok(Outcome::Done(Output::text(&token()))) }));
-        let (outcome, _) = through(&world, "look").await;
+        fixture.handle(|_| Box::pin(async { Ok(Outcome::Done(Output::text(&token()))) }));
+        let (outcome, _) = through(&fixture, "look").await;
         assert_eq!(told(&outcome)[0].contains(&token()), passes, "{found:?}");
-        let count = world.events("call.end")[0]["redactions"]["github-token"].as_u64();
+        let count = fixture.events("call.end")[0]["redactions"]["github-token"].as_u64();
         assert_eq!(count.unwrap_or_default(), counted, "{found:?}");
     }
 }
 
 #[tokio::test]
 async fn a_redaction_that_breaks_a_schema_is_named_as_ours() {
-    let world = World::new();
+    let fixture = PipelineFixture::new();
     let schema =
         json!({"type": "object", "properties": {"key": {"type": "string", "pattern": "^gh"}}});
     let mut def =
         json!({"name": "look", "inputSchema": {"type": "object"}, "outputSchema": schema});
     def["annotations"] = json!({"readOnlyHint": true});
-    world.tools(vec![item(def)]);
-    world.handle(|_| {
+    fixture.tools(vec![item(def)]);
+    fixture.handle(|_| {
         let structured = Some(Json::from_value(&json!({"key": token()})));
         let result = ToolResult {
             structured,
@@ -234,7 +237,7 @@ async fn a_redaction_that_breaks_a_schema_is_named_as_ours() {
         };
         Box::pin(async { Ok(Outcome::Done(Output::Tool(result))) })
     });
-    let error = through(&world, "look").await.0.unwrap_err();
+    let error = through(&fixture, "look").await.0.unwrap_err();
     assert!(
         error.public_message().contains("redacted by this gateway"),
         "{}",
@@ -243,22 +246,25 @@ async fn a_redaction_that_breaks_a_schema_is_named_as_ours() {
     assert!(!error.public_message().contains(&token()));
 }
 
-/// What goes out with a call of a tool.
-async fn out(found: OnOutboundSecret, arguments: Value) -> (World, Result<Outcome, Error>) {
-    let mut world = World::new();
-    world.route.sanitizers.outbound_secrets = OutboundSecrets {
+/// Calls a tool with these arguments under a policy for outbound secrets.
+async fn out(
+    found: OnOutboundSecret,
+    arguments: Value,
+) -> (PipelineFixture, Result<Outcome, Error>) {
+    let mut fixture = PipelineFixture::new();
+    fixture.route.sanitizers.outbound_secrets = OutboundSecrets {
         found: PerServer::all(found),
     };
-    world.route.arguments.allow_unknown = PerServer::all(true);
-    let call = world.call("look", arguments);
-    let outcome = world.go(call).await;
-    (world, outcome)
+    fixture.route.arguments.allow_unknown = PerServer::all(true);
+    let call = fixture.call("look", arguments);
+    let outcome = fixture.go(call).await;
+    (fixture, outcome)
 }
 
 #[tokio::test]
 async fn secrets_do_not_leave_unasked() {
     let arguments = || json!({"a": {"list": ["x", token()]}, "password": "hunter2!"});
-    let (world, outcome) = out(OnOutboundSecret::Ask, arguments()).await;
+    let (fixture, outcome) = out(OnOutboundSecret::Ask, arguments()).await;
     let Ok(Outcome::InputRequired(questions)) = outcome else {
         panic!("{outcome:?}")
     };
@@ -272,24 +278,24 @@ async fn secrets_do_not_leave_unasked() {
         !reason.contains(&token()) && !reason.contains("hunter2"),
         "{reason}"
     );
-    assert_eq!(world.reached(), 0);
+    assert_eq!(fixture.reached(), 0);
 
-    let (world, outcome) = out(OnOutboundSecret::Deny, arguments()).await;
+    let (fixture, outcome) = out(OnOutboundSecret::Deny, arguments()).await;
     let text = outcome.unwrap_err().public_message().to_owned();
     assert!(text.starts_with("refused: the arguments hold"), "{text}");
-    assert_eq!(world.reached(), 0);
+    assert_eq!(fixture.reached(), 0);
 
-    let (world, outcome) = out(OnOutboundSecret::Warn, arguments()).await;
+    let (fixture, outcome) = out(OnOutboundSecret::Warn, arguments()).await;
     assert!(outcome.is_ok());
     let trail =
-        world.events("call.end")[0].to_string() + &world.events("call.begin")[0].to_string();
+        fixture.events("call.end")[0].to_string() + &fixture.events("call.begin")[0].to_string();
     assert!(
         trail.contains("/a/list/1 (github-token)") && !trail.contains(&token()),
         "{trail}"
     );
 
-    let (world, outcome) = out(OnOutboundSecret::Pass, arguments()).await;
-    assert!(outcome.is_ok() && world.reached() == 1);
+    let (fixture, outcome) = out(OnOutboundSecret::Pass, arguments()).await;
+    assert!(outcome.is_ok() && fixture.reached() == 1);
 }
 
 #[tokio::test]

@@ -1,6 +1,6 @@
 //! T24: deep and wide JSON through all duties, on a stack of 256 KiB: a value or an error, never an overflow.
 
-use crate::world::{World, item, rule};
+use crate::pipeline_fixture::{PipelineFixture, item, rule};
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 use toolgate_core::{
@@ -37,7 +37,7 @@ fn deep(levels: usize) -> Json {
     ObjectWriter::new().finish().with("a", &nest)
 }
 
-/// What a reader with these limits takes: the deepest, and a million keys.
+/// Reads JSON with limits that accept the deepest nesting and a million keys.
 fn read(text: String) -> Json {
     let wide = JsonLimits {
         bytes: usize::MAX,
@@ -53,7 +53,7 @@ fn wide(keys: usize) -> Json {
     read(format!("{{{}}}", keys.join(",")))
 }
 
-/// How many keys an object of these tests has; each is judged where it is an argument, which takes its time.
+/// Number of keys of a test object; as arguments each of them is checked, which takes time.
 const KEYS: usize = 1_000_000;
 
 /// Values that come close to a limit, or go far beyond it.
@@ -94,10 +94,10 @@ fn tools() -> Vec<Value> {
     ]
 }
 
-async fn go(world: &World, tool: &str, arguments: Json) -> Result<Outcome, Error> {
-    let call = Call::tool("c", world.caller.clone(), tool, arguments);
+async fn go(fixture: &PipelineFixture, tool: &str, arguments: Json) -> Result<Outcome, Error> {
+    let call = Call::tool("c", fixture.caller.clone(), tool, arguments);
     let began = Instant::now();
-    let outcome = world.go(call).await;
+    let outcome = fixture.go(call).await;
     assert!(began.elapsed() < HANG);
     outcome
 }
@@ -105,12 +105,12 @@ async fn go(world: &World, tool: &str, arguments: Json) -> Result<Outcome, Error
 #[test]
 fn t24_arguments_overflow_no_stack() {
     on_small_stack(async {
-        let world = World::with(|m| m.rules = vec![rule("*", RuleAction::Allow)]);
-        world.tools(tools().into_iter().map(item).collect());
+        let fixture = PipelineFixture::with(|m| m.rules = vec![rule("*", RuleAction::Allow)]);
+        fixture.tools(tools().into_iter().map(item).collect());
         let (mut through, mut refused) = (0, 0);
         for (what, value) in values(KEYS / 10) {
             for tool in ["open", "again"] {
-                match go(&world, tool, value.clone()).await {
+                match go(&fixture, tool, value.clone()).await {
                     Ok(_) => through += 1,
                     Err(error) if *error.kind() == ErrorKind::Bug => {
                         panic!("{what} {tool}: {error:?}")
@@ -126,12 +126,12 @@ fn t24_arguments_overflow_no_stack() {
 #[test]
 fn t24_results_overflow_no_stack() {
     on_small_stack(async {
-        let world = World::with(|m| m.rules = vec![rule("*", RuleAction::Allow)]);
-        world.tools(tools().into_iter().map(item).collect());
+        let fixture = PipelineFixture::with(|m| m.rules = vec![rule("*", RuleAction::Allow)]);
+        fixture.tools(tools().into_iter().map(item).collect());
         let (mut through, mut refused) = (0, 0);
         for (what, value) in values(KEYS) {
             let block = value.clone();
-            world.handle(move |_| {
+            fixture.handle(move |_| {
                 let structured = Some(block.clone());
                 let mut content = vec![Content::text(block.as_str())];
                 let odd = ObjectWriter::new()
@@ -149,7 +149,7 @@ fn t24_results_overflow_no_stack() {
                 Box::pin(async { Ok(Outcome::Done(Output::Tool(result))) })
             });
             for tool in ["open", "again"] {
-                match go(&world, tool, wide(0)).await {
+                match go(&fixture, tool, wide(0)).await {
                     Ok(_) => through += 1,
                     Err(error) if *error.kind() == ErrorKind::Bug => {
                         panic!("{what} {tool}: {error:?}")
@@ -166,7 +166,7 @@ fn t24_results_overflow_no_stack() {
 #[test]
 fn t24_definitions_overflow_no_stack() {
     on_small_stack(async {
-        let world = World::with(|m| m.rules = vec![rule("*", RuleAction::Allow)]);
+        let fixture = PipelineFixture::with(|m| m.rules = vec![rule("*", RuleAction::Allow)]);
         let schema = |inside: &Json| {
             let plain = Json::from_value(&json!({"type": "object"}));
             let def = Json::from_value(&json!({"name": "bad"}));
@@ -181,12 +181,12 @@ fn t24_definitions_overflow_no_stack() {
                 continue;
             };
             let bad = std::sync::Arc::new(toolgate_core::Item::new(origin, def));
-            world.tools(vec![good, bad]);
-            let ask = ListRequest::all(world.caller.clone(), toolgate_core::ItemKind::Tool);
-            let listed = world.pipeline().list(ask).await.unwrap();
+            fixture.tools(vec![good, bad]);
+            let ask = ListRequest::all(fixture.caller.clone(), toolgate_core::ItemKind::Tool);
+            let listed = fixture.pipeline().list(ask).await.unwrap();
             assert!(listed.find("good").is_some(), "{what}");
             withheld += usize::from(listed.find("bad").is_none());
-            let _ = go(&world, "bad", wide(0)).await;
+            let _ = go(&fixture, "bad", wide(0)).await;
         }
         println!(
             "T24: {withheld} of {} definitions withheld, no overflow",

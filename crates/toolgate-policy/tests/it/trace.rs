@@ -1,6 +1,6 @@
 //! Every call leaves a trace.
 
-use crate::world::{Drops, World, again, approval, text};
+use crate::pipeline_fixture::{Drops, PipelineFixture, again, approval, text};
 use serde_json::json;
 use std::{
     io,
@@ -20,32 +20,32 @@ use toolgate_policy::{
 
 #[tokio::test]
 async fn begin_is_on_the_disk_before_the_call_leaves_and_end_before_the_answer() {
-    let mut world = World::new();
-    world.route.audit_durability = PerServer::all(AuditDurability::Strict);
-    let world = Arc::new(world);
-    let weak = Arc::downgrade(&world);
-    world.handle(move |_| {
-        let world = weak.upgrade().unwrap();
-        let begun = toolgate_journal::read::tail(&world.dir, 10).unwrap();
+    let mut fixture = PipelineFixture::new();
+    fixture.route.audit_durability = PerServer::all(AuditDurability::Strict);
+    let fixture = Arc::new(fixture);
+    let weak = Arc::downgrade(&fixture);
+    fixture.handle(move |_| {
+        let fixture = weak.upgrade().unwrap();
+        let begun = toolgate_journal::read::tail(&fixture.dir, 10).unwrap();
         assert_eq!(begun.last().unwrap().event, "call.begin");
         Box::pin(async { Ok(Outcome::Done(Output::text("done"))) })
     });
-    let mut call = world.call("look", json!({"x": 1}));
+    let mut call = fixture.call("look", json!({"x": 1}));
     call.request_info = Arc::new(toolgate_core::RequestInfo {
         revision: "2025-11-25".into(),
         transport: "http",
         client: Some("cursor 1".into()),
         request: Some("7".into()),
     });
-    world.go(call).await.unwrap();
-    let last = toolgate_journal::read::tail(&world.dir, 1)
+    fixture.go(call).await.unwrap();
+    let last = toolgate_journal::read::tail(&fixture.dir, 1)
         .unwrap()
         .remove(0);
     assert_eq!(
         (last.event.as_str(), &last.fields["out"]),
         ("call.end", &json!("ok"))
     );
-    let begin = &world.events("call.begin")[0];
+    let begin = &fixture.events("call.begin")[0];
     for (field, value) in [
         ("era", json!("2025-11-25")),
         ("transport", json!("http")),
@@ -67,7 +67,7 @@ async fn begin_is_on_the_disk_before_the_call_leaves_and_end_before_the_answer()
 
 #[tokio::test]
 async fn each_way_to_end_has_its_word() {
-    let world = World::new();
+    let fixture = PipelineFixture::new();
     for (kind, out) in [
         (ErrorKind::Upstream, "upstream_lost"),
         (ErrorKind::BadResponse, "bad_answer"),
@@ -77,36 +77,39 @@ async fn each_way_to_end_has_its_word() {
         (ErrorKind::NotFound, "rpc_error"),
     ] {
         let given = kind.clone();
-        world.handle(move |_| {
+        fixture.handle(move |_| {
             let error = toolgate_core::Error::new(given.clone(), "x");
             Box::pin(async { Err(error) })
         });
-        world.go(world.call("look", json!({}))).await.unwrap_err();
-        assert_eq!(world.events("call.end").last().unwrap()["out"], out);
+        fixture
+            .go(fixture.call("look", json!({})))
+            .await
+            .unwrap_err();
+        assert_eq!(fixture.events("call.end").last().unwrap()["out"], out);
     }
 }
 
 #[tokio::test]
 async fn a_panic_is_an_error_of_one_call() {
-    let world = World::new();
-    world.handle(|_| panic!("secret of the handler"));
-    let outcome = world.go(world.call("look", json!({}))).await;
+    let fixture = PipelineFixture::new();
+    fixture.handle(|_| panic!("secret of the handler"));
+    let outcome = fixture.go(fixture.call("look", json!({}))).await;
     assert_eq!(outcome.as_ref().unwrap_err().kind(), &ErrorKind::Bug);
     assert!(!text(outcome).contains("secret"));
-    world.handle(|_| Box::pin(async { panic!("later") }));
+    fixture.handle(|_| Box::pin(async { panic!("later") }));
     assert_eq!(
-        world
-            .go(world.call("look", json!({})))
+        fixture
+            .go(fixture.call("look", json!({})))
             .await
             .unwrap_err()
             .kind(),
         &ErrorKind::Bug
     );
-    assert_eq!(world.events("call.end").len(), 2);
+    assert_eq!(fixture.events("call.end").len(), 2);
 }
 
 const CANARY: &str = "canary-layer-8Kd2Qm5Xw7Rz1Tn4";
-/// Where the test has itself run as a program of its own.
+/// Variable by which the test runs itself as a separate program.
 const ALONE: &str = "TOOLGATE_TEST_LAYER_THAT_PANICS";
 
 /// Panics within `AuditBegin`, over what it sees, as often as it is told.
@@ -145,33 +148,33 @@ async fn t61_a_layer_that_panics_fails_one_call_and_tells_nothing_of_it() {
         assert!(log.contains("trace.rs:") && !log.contains(CANARY), "{log}");
         return;
     }
-    let mut world = World::new();
-    world.route.observer = Arc::new(Panics(AtomicBool::new(true)));
+    let mut fixture = PipelineFixture::new();
+    fixture.route.observer = Arc::new(Panics(AtomicBool::new(true)));
     // One pipeline: what panicked once serves the next call.
-    let pipeline = world.pipeline();
-    let call = || world.call("look", json!({"secret": CANARY}));
+    let pipeline = fixture.pipeline();
+    let call = || fixture.call("look", json!({"secret": CANARY}));
     let outcome = pipeline.call(call()).await;
     assert_eq!(outcome.as_ref().unwrap_err().kind(), &ErrorKind::Bug);
     assert!(!text(outcome).contains("canary"));
-    assert_eq!(world.reached(), 0);
+    assert_eq!(fixture.reached(), 0);
     pipeline.call(call()).await.unwrap();
-    let ends = world.events("call.end");
+    let ends = fixture.events("call.end");
     let outs: Vec<_> = ends
         .iter()
         .map(|end| end["out"].as_str().unwrap())
         .collect();
     assert_eq!(outs, ["bug", "ok"]);
-    assert!(!json!(world.records()).to_string().contains("canary"));
+    assert!(!json!(fixture.records()).to_string().contains("canary"));
 }
 
 /// Drops a call after each number of polls until it gets through, and looks that nothing stays open.
-async fn drop_everywhere(world: &World, call: impl Fn() -> toolgate_core::Call) {
+async fn drop_everywhere(fixture: &PipelineFixture, call: impl Fn() -> toolgate_core::Call) {
     for polls in 0.. {
-        let pipeline = world.pipeline();
+        let pipeline = fixture.pipeline();
         let inner = Box::pin(pipeline.call(call()));
         let outcome = Drops { inner, left: polls }.await;
-        assert_eq!(*world.watcher.open.lock().unwrap(), Vec::<String>::new());
-        let records = world.records();
+        assert_eq!(*fixture.watcher.open.lock().unwrap(), Vec::<String>::new());
+        let records = fixture.records();
         let count = |ev: &str| records.iter().filter(|r| r["ev"] == ev).count();
         assert_eq!(
             count("call.begin"),
@@ -188,16 +191,16 @@ async fn drop_everywhere(world: &World, call: impl Fn() -> toolgate_core::Call) 
 
 #[tokio::test]
 async fn dropping_at_any_await_leaves_nothing_open() {
-    let world = World::new();
-    world.handle(|_| {
+    let fixture = PipelineFixture::new();
+    fixture.handle(|_| {
         Box::pin(async {
             tokio::task::yield_now().await;
             tokio::task::yield_now().await;
             Ok(Outcome::Done(Output::text("done")))
         })
     });
-    drop_everywhere(&world, || world.call("look", json!({}))).await;
-    let outs: Vec<String> = world
+    drop_everywhere(&fixture, || fixture.call("look", json!({}))).await;
+    let outs: Vec<String> = fixture
         .events("call.end")
         .iter()
         .map(|r| r["out"].as_str().unwrap().to_owned())
@@ -207,12 +210,12 @@ async fn dropping_at_any_await_leaves_nothing_open() {
 
 #[tokio::test]
 async fn dropping_an_approved_call_at_any_await_leaves_nothing_open() {
-    let world = World::new();
+    let fixture = PipelineFixture::new();
     for polls in 0.. {
-        let call = world.call("wipe", json!({}));
-        let questions = world.asked(&call).await;
+        let call = fixture.call("wipe", json!({}));
+        let questions = fixture.asked(&call).await;
         // An approval of the drop before may still be good.
-        let _ = world
+        let _ = fixture
             .route
             .approvals
             .approve(
@@ -221,32 +224,32 @@ async fn dropping_an_approved_call_at_any_await_leaves_nothing_open() {
                 toolgate_policy::ApprovalTerms::default(),
             )
             .await;
-        let before = world.reached();
-        let pipeline = world.pipeline();
+        let before = fixture.reached();
+        let pipeline = fixture.pipeline();
         let outcome = Drops {
             inner: Box::pin(pipeline.call(again(&call, &questions))),
             left: polls,
         }
         .await;
-        assert!(world.watcher.open.lock().unwrap().is_empty());
+        assert!(fixture.watcher.open.lock().unwrap().is_empty());
         let (begins, ends) = (
-            world.events("call.begin").len(),
-            world.events("call.end").len(),
+            fixture.events("call.begin").len(),
+            fixture.events("call.end").len(),
         );
         assert_eq!(begins, ends);
-        let spent = world
+        let spent = fixture
             .events("approval")
             .iter()
             .filter(|r| r["state"] == "spent")
             .count();
-        assert!(world.reached() <= spent, "a use without an approval");
+        assert!(fixture.reached() <= spent, "a use without an approval");
         match outcome {
             Some(outcome) => {
                 outcome.unwrap();
-                return assert_eq!(world.reached(), before + 1);
+                return assert_eq!(fixture.reached(), before + 1);
             }
             // Drop what is left, so that the next turn asks anew.
-            None => world
+            None => fixture
                 .route
                 .approvals
                 .policy_changed(&format!("none-{polls}")),
@@ -256,9 +259,9 @@ async fn dropping_an_approved_call_at_any_await_leaves_nothing_open() {
 
 #[tokio::test]
 async fn a_call_that_is_dropped_before_it_leaves_is_denied() {
-    let world = World::new();
-    let pipeline = world.pipeline();
-    let call = world.call("wipe", json!({}));
+    let fixture = PipelineFixture::new();
+    let pipeline = fixture.pipeline();
+    let call = fixture.call("wipe", json!({}));
     assert!(
         Drops {
             inner: Box::pin(pipeline.call(call)),
@@ -267,14 +270,14 @@ async fn a_call_that_is_dropped_before_it_leaves_is_denied() {
         .await
         .is_none()
     );
-    let denied = world.events("deny");
+    let denied = fixture.events("deny");
     assert_eq!((denied.len(), &denied[0]["out"]), (1, &json!("cancelled")));
 }
 
 #[tokio::test]
 async fn an_observer_sees_the_whole_way() {
-    let world = World::new();
-    world.handle(|call| {
+    let fixture = PipelineFixture::new();
+    fixture.handle(|call| {
         Box::pin(async move {
             call.reporter.send(ReporterEvent::Progress(Progress {
                 progress: 1.0,
@@ -284,13 +287,13 @@ async fn an_observer_sees_the_whole_way() {
             Ok(Outcome::Done(Output::text("done")))
         })
     });
-    world.go(world.call("look", json!({}))).await.unwrap();
-    let questions = world.asked(&world.call("wipe", json!({}))).await;
-    let ends = world.watcher.ends.lock().unwrap();
+    fixture.go(fixture.call("look", json!({}))).await.unwrap();
+    let questions = fixture.asked(&fixture.call("wipe", json!({}))).await;
+    let ends = fixture.watcher.ends.lock().unwrap();
     assert_eq!((ends[0].outcome, ends[1].outcome), ("ok", "waiting"));
     assert_eq!(&*ends[1].approvals[0], approval(&questions));
-    assert_eq!(world.watcher.running.load(Ordering::SeqCst), 1);
-    assert_eq!(world.watcher.progress.load(Ordering::SeqCst), 1);
+    assert_eq!(fixture.watcher.running.load(Ordering::SeqCst), 1);
+    assert_eq!(fixture.watcher.progress.load(Ordering::SeqCst), 1);
 }
 
 /// A disk that fails once it is told to.
@@ -332,57 +335,57 @@ impl OpenSegment for BrokenSegment {
     }
 }
 
-fn on_broken_disk() -> (World, Arc<AtomicBool>) {
+fn on_broken_disk() -> (PipelineFixture, Arc<AtomicBool>) {
     let broken = Arc::new(AtomicBool::new(false));
-    let world = World::with(|m| m.options.disk = Arc::new(Broken(broken.clone())));
-    (world, broken)
+    let fixture = PipelineFixture::with(|m| m.options.disk = Arc::new(Broken(broken.clone())));
+    (fixture, broken)
 }
 
 #[tokio::test]
 async fn without_a_record_nothing_happens() {
-    let (mut world, broken) = on_broken_disk();
-    world.route.audit_durability = PerServer::all(AuditDurability::Strict);
+    let (mut fixture, broken) = on_broken_disk();
+    fixture.route.audit_durability = PerServer::all(AuditDurability::Strict);
     broken.store(true, Ordering::SeqCst);
-    let outcome = world.go(world.call("look", json!({}))).await;
+    let outcome = fixture.go(fixture.call("look", json!({}))).await;
     assert_eq!(
         outcome.as_ref().unwrap_err().kind(),
         &ErrorKind::Refused(RefusalReason::AuditUnavailable)
     );
     assert!(text(outcome).starts_with("refused: the audit log cannot be written"));
-    assert_eq!(world.reached(), 0);
+    assert_eq!(fixture.reached(), 0);
     // And again, now that the journal knows; and for one that would have been refused anyway.
     for name in ["look", "unknown"] {
-        let outcome = world.go(world.call(name, json!({}))).await;
+        let outcome = fixture.go(fixture.call(name, json!({}))).await;
         assert_eq!(
             outcome.unwrap_err().kind(),
             &ErrorKind::Refused(RefusalReason::AuditUnavailable)
         );
     }
-    assert_eq!(world.reached(), 0);
-    assert!(world.watcher.open.lock().unwrap().is_empty());
+    assert_eq!(fixture.reached(), 0);
+    assert!(fixture.watcher.open.lock().unwrap().is_empty());
 }
 
 #[tokio::test]
 async fn without_a_record_no_answer_is_released() {
-    let (world, broken) = on_broken_disk();
-    world.handle(move |_| {
+    let (fixture, broken) = on_broken_disk();
+    fixture.handle(move |_| {
         broken.store(true, Ordering::SeqCst);
         Box::pin(async { Ok(Outcome::Done(Output::text("done"))) })
     });
-    let outcome = world.go(world.call("look", json!({}))).await;
+    let outcome = fixture.go(fixture.call("look", json!({}))).await;
     assert_eq!(
-        (world.reached(), outcome.unwrap_err().kind()),
+        (fixture.reached(), outcome.unwrap_err().kind()),
         (1, &ErrorKind::Refused(RefusalReason::AuditUnavailable))
     );
 }
 
 #[tokio::test]
 async fn without_a_record_no_decision_counts() {
-    let (world, broken) = on_broken_disk();
-    let call = world.call("wipe", json!({}));
-    let questions = world.asked(&call).await;
+    let (fixture, broken) = on_broken_disk();
+    let call = fixture.call("wipe", json!({}));
+    let questions = fixture.asked(&call).await;
     broken.store(true, Ordering::SeqCst);
-    world
+    fixture
         .route
         .approvals
         .approve(
@@ -393,15 +396,15 @@ async fn without_a_record_no_decision_counts() {
         .await
         .unwrap_err();
     assert_eq!(
-        world.route.approvals.list()[0].status,
+        fixture.route.approvals.list()[0].status,
         toolgate_policy::ApprovalStatus::Pending
     );
-    world
-        .go(world.call("wipe", json!({"n": 1})))
+    fixture
+        .go(fixture.call("wipe", json!({"n": 1})))
         .await
         .unwrap_err();
     assert_eq!(
-        world.route.approvals.list().len(),
+        fixture.route.approvals.list().len(),
         1,
         "a question that is not recorded is not asked"
     );
@@ -409,11 +412,11 @@ async fn without_a_record_no_decision_counts() {
 
 #[tokio::test]
 async fn a_full_queue_refuses_and_loses_no_end() {
-    let world = World::with(|m| m.options.max_queue_bytes = 6000);
-    let pipeline = world.pipeline();
-    world.handle(|_| Box::pin(std::future::pending()));
+    let fixture = PipelineFixture::with(|m| m.options.max_queue_bytes = 6000);
+    let pipeline = fixture.pipeline();
+    fixture.handle(|_| Box::pin(std::future::pending()));
     let calls: Vec<_> = (0..200)
-        .map(|_| pipeline.call(world.call("look", json!({}))))
+        .map(|_| pipeline.call(fixture.call("look", json!({}))))
         .collect();
     let mut waiting = Vec::new();
     for call in calls {
@@ -430,15 +433,15 @@ async fn a_full_queue_refuses_and_loses_no_end() {
         }
     }
     drop(waiting);
-    world.handle(|_| Box::pin(async { Ok(Outcome::Done(Output::text("done"))) }));
+    fixture.handle(|_| Box::pin(async { Ok(Outcome::Done(Output::text("done"))) }));
     let end = std::time::Instant::now() + std::time::Duration::from_secs(20);
-    while world.go(world.call("look", json!({}))).await.is_err() {
+    while fixture.go(fixture.call("look", json!({}))).await.is_err() {
         assert!(
             std::time::Instant::now() < end,
             "the queue never has room again"
         );
     }
-    let records = world.records();
+    let records = fixture.records();
     let count = |ev: &str| records.iter().filter(|r| r["ev"] == ev).count();
     assert_eq!(count("call.begin"), count("call.end"));
     let refused: u64 = records
@@ -451,8 +454,8 @@ async fn a_full_queue_refuses_and_loses_no_end() {
 
 #[tokio::test]
 async fn a_question_of_the_server_ends_the_round() {
-    let world = World::new();
-    world.handle(|_| {
+    let fixture = PipelineFixture::new();
+    fixture.handle(|_| {
         let asks = vec![toolgate_core::InputRequest {
             key: "k".into(),
             kind: InputRequestKind::Roots,
@@ -464,6 +467,6 @@ async fn a_question_of_the_server_ends_the_round() {
             }))
         })
     });
-    world.asked(&world.call("look", json!({}))).await;
-    assert_eq!(world.events("call.end")[0]["out"], "input_required");
+    fixture.asked(&fixture.call("look", json!({}))).await;
+    assert_eq!(fixture.events("call.end")[0]["out"], "input_required");
 }

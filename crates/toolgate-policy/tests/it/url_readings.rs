@@ -1,6 +1,6 @@
 //! Rules over URIs against Node's `URL`: a `deny` holds for every text that Node takes for a denied URL.
 
-use crate::world::{item, rule};
+use crate::pipeline_fixture::{item, rule};
 use serde_json::{Value, json};
 use std::{
     io::Write,
@@ -11,10 +11,10 @@ use toolgate_core::{
 };
 use toolgate_policy::{AccessRules, ArgumentValidation, GlobPattern, RuleAction};
 
-/// How many URIs are generated.
+/// Number of generated URIs.
 const GENERATED: usize = 40_000;
 
-/// What is denied, as globs over URIs.
+/// Denied URIs, as globs.
 const DENIED: [&str; 9] = [
     "file:///srv/private/*",
     "file:///C:/private/*",
@@ -167,7 +167,7 @@ fn mutated(numbers: &mut Numbers) -> String {
     uri.concat()
 }
 
-/// What Node's `URL` makes of each: `null` where it throws. `None` without Node.
+/// Returns the reading of each URI by Node's `URL`: `null` if it throws. `None` without Node.
 #[expect(
     clippy::disallowed_methods,
     reason = "Node is the implementation to compare with"
@@ -206,7 +206,7 @@ fn template() -> Item {
     Item::new(origin, def.unwrap())
 }
 
-/// Whether the rules of a route let a URI be read.
+/// Returns whether the rules allow reading a URI.
 fn passes(access: &AccessRules, item: &Item, uri: &str) -> bool {
     let args = Json::from_value(&json!({ "uri": uri }));
     let call = Call::new("c", Caller::new("a"), Op::Resource, uri, args);

@@ -1,6 +1,6 @@
-//! What calls wait for, on a disk that is slow or fails when the test says.
+//! Waits of calls for the audit log, on a disk that is slow or fails on request.
 
-use crate::world::{Making, World, rule};
+use crate::pipeline_fixture::{Making, PipelineFixture, rule};
 use serde_json::json;
 use std::{
     future::poll_fn,
@@ -18,7 +18,7 @@ use toolgate_policy::{AuditDurability, NewDefinitionAction, PerServer, RuleActio
 /// After so long a test that would wait for ever fails.
 const BOUND: Duration = Duration::from_secs(20);
 
-/// What becomes of syncs.
+/// Behavior of syncs.
 #[derive(Debug)]
 struct State {
     /// Syncs that may still be done; the next one waits.
@@ -108,14 +108,14 @@ impl OpenSegment for SlowSegment {
     }
 }
 
-fn world(waits: AuditDurability) -> (World, Slow) {
+fn fixture(waits: AuditDurability) -> (PipelineFixture, Slow) {
     let slow = Slow::new();
-    let mut world = World::with(|making: &mut Making| {
+    let mut fixture = PipelineFixture::with(|making: &mut Making| {
         making.options.disk = Arc::new(slow.clone());
         making.rules = vec![rule("demo.*", RuleAction::Allow)];
     });
-    world.route.audit_durability = PerServer::all(AuditDurability::Strict).with("demo", waits);
-    (world, slow)
+    fixture.route.audit_durability = PerServer::all(AuditDurability::Strict).with("demo", waits);
+    (fixture, slow)
 }
 
 type Running<'a> = BoxFuture<'a, Result<Outcome, Error>>;
@@ -132,20 +132,20 @@ async fn settle(running: &mut Running<'_>) -> Option<Result<Outcome, Error>> {
     None
 }
 
-/// Whether a call of a tool leaves before its begin is on the disk. Its answer never leaves before its end is.
+/// Returns whether a call is sent before its begin record is on disk. Its result never leaves before its end record is.
 async fn leaves_early(waits: AuditDurability, tool: &str) -> bool {
-    let (world, slow) = world(waits);
-    let pipeline = world.pipeline();
+    let (fixture, slow) = fixture(waits);
+    let pipeline = fixture.pipeline();
     // What comes first pins the definitions.
-    world.go(world.call("look", json!({}))).await.unwrap();
-    let (before, reached) = (slow.came(), world.reached());
+    fixture.go(fixture.call("look", json!({}))).await.unwrap();
+    let (before, reached) = (slow.came(), fixture.reached());
     slow.permit(0);
-    let mut running = pipeline.call(world.call(tool, json!({"a": 1})));
+    let mut running = pipeline.call(fixture.call(tool, json!({"a": 1})));
     assert!(settle(&mut running).await.is_none());
     slow.comes(before);
     // Its begin is in the hands of the disk, which does not give it back.
     assert!(settle(&mut running).await.is_none());
-    let early = world.reached() > reached;
+    let early = fixture.reached() > reached;
     // The begin is synced; the next sync does not come back.
     slow.permit(1);
     let end = Instant::now() + BOUND;
@@ -159,7 +159,7 @@ async fn leaves_early(waits: AuditDurability, tool: &str) -> bool {
     };
     assert!(outcome.is_none(), "an answer without a record: {outcome:?}");
     assert!(settle(&mut running).await.is_none());
-    assert_eq!(world.reached(), reached + 1);
+    assert_eq!(fixture.reached(), reached + 1);
     slow.permit(u32::MAX);
     running.await.unwrap();
     early
@@ -181,26 +181,26 @@ async fn each_mode_waits_for_what_it_says() {
 
 #[tokio::test]
 async fn a_begin_that_fails_ends_the_call_that_did_not_wait_for_it() {
-    let (world, slow) = world(AuditDurability::End);
-    world.go(world.call("look", json!({}))).await.unwrap();
-    world.handle(|_| Box::pin(std::future::pending()));
+    let (fixture, slow) = fixture(AuditDurability::End);
+    fixture.go(fixture.call("look", json!({}))).await.unwrap();
+    fixture.handle(|_| Box::pin(std::future::pending()));
     slow.set(|state| state.fails = true);
-    let outcome = world.go(world.call("look", json!({}))).await;
+    let outcome = fixture.go(fixture.call("look", json!({}))).await;
     assert_eq!(
         outcome.unwrap_err().kind(),
         &ErrorKind::Refused(RefusalReason::AuditUnavailable)
     );
-    assert_eq!(world.reached(), 2, "it had left");
-    assert!(world.watcher.open.lock().unwrap().is_empty());
+    assert_eq!(fixture.reached(), 2, "it had left");
+    assert!(fixture.watcher.open.lock().unwrap().is_empty());
 }
 
 #[tokio::test]
 async fn an_answer_whose_begin_fails_is_not_released() {
     for waits in [AuditDurability::Strict, AuditDurability::End] {
-        let (world, slow) = world(waits);
-        world.go(world.call("look", json!({}))).await.unwrap();
+        let (fixture, slow) = fixture(waits);
+        fixture.go(fixture.call("look", json!({}))).await.unwrap();
         let failing = slow.clone();
-        world.handle(move |_| {
+        fixture.handle(move |_| {
             // Strict: only the end can fail any more.
             failing.set(|state| state.fails = true);
             failing.permit(u32::MAX);
@@ -209,7 +209,7 @@ async fn an_answer_whose_begin_fails_is_not_released() {
         if waits == AuditDurability::End {
             slow.permit(0);
         }
-        let outcome = world.go(world.call("look", json!({}))).await;
+        let outcome = fixture.go(fixture.call("look", json!({}))).await;
         assert_eq!(
             outcome.unwrap_err().kind(),
             &ErrorKind::Refused(RefusalReason::AuditUnavailable),
@@ -221,23 +221,23 @@ async fn an_answer_whose_begin_fails_is_not_released() {
 #[tokio::test]
 async fn a_call_whose_pin_is_forgotten_while_it_waits_does_not_leave() {
     for first in [NewDefinitionAction::Accept, NewDefinitionAction::Ask] {
-        let (mut world, slow) = world(AuditDurability::Strict);
-        world.route.pins = world.route.pins.clone().on_new(PerServer::all(first));
-        let pins = world.route.pins.clone();
+        let (mut fixture, slow) = fixture(AuditDurability::Strict);
+        fixture.route.pins = fixture.route.pins.clone().on_new(PerServer::all(first));
+        let pins = fixture.route.pins.clone();
         // What comes first pins the definitions.
-        let _ = world.go(world.call("look", json!({}))).await;
+        let _ = fixture.go(fixture.call("look", json!({}))).await;
         pins.accept_all("demo", "console").await.unwrap();
-        world.go(world.call("look", json!({}))).await.unwrap();
-        let (before, reached) = (slow.came(), world.reached());
+        fixture.go(fixture.call("look", json!({}))).await.unwrap();
+        let (before, reached) = (slow.came(), fixture.reached());
         slow.permit(0);
-        let pipeline = world.pipeline();
-        let mut running = pipeline.call(world.call("look", json!({})));
+        let pipeline = fixture.pipeline();
+        let mut running = pipeline.call(fixture.call("look", json!({})));
         assert!(settle(&mut running).await.is_none());
         slow.comes(before);
         pins.forget("demo.look", "console").await.unwrap();
         slow.permit(u32::MAX);
         let outcome = running.await;
-        assert_eq!(world.reached(), reached, "{first:?} {outcome:?}");
+        assert_eq!(fixture.reached(), reached, "{first:?} {outcome:?}");
         assert_eq!(
             outcome.unwrap_err().kind(),
             &ErrorKind::NotFound,

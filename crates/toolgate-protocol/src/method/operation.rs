@@ -127,7 +127,7 @@ impl OperationParams {
     }
 }
 
-/// Writes the name of the item and its arguments.
+/// Writes the parameters of a call: the name or URI of the item, and its arguments.
 pub fn write(o: &mut ObjectWriter, op: Op, name: &str, arguments: &Json) {
     match op {
         Op::Tool => {

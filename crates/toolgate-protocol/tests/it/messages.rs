@@ -28,7 +28,7 @@ const MESSAGES: [&str; 16] = [
     r#"{"jsonrpc":"2.0","id":4,"method":"subscriptions/listen","params":{"notifications":{"resourceSubscriptions":["file:///a"]}}}"#,
 ];
 
-/// How many texts are tried: a million, or what the variable says.
+/// Returns the number of texts: a million, or the value of the variable.
 fn count() -> usize {
     let set = std::env::var("TOOLGATE_T10").ok();
     set.and_then(|n| n.parse().ok()).unwrap_or(1_000_000)

@@ -1,4 +1,4 @@
-//! What servers write, with its two repairs.
+//! Text of servers, with its two repairs.
 
 use toolgate_protocol::{
     json::{Json, JsonLimits, ReadErrorKind, ServerText},

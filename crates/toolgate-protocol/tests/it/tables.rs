@@ -1,4 +1,4 @@
-//! What is taken, what is not, and what we decided where the grammar leaves it open.
+//! Accepted and rejected texts, and our decisions where the grammar is open.
 
 use super::read;
 use toolgate_protocol::json::{Json, JsonLimits, ReadErrorKind as K};

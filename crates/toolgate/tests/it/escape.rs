@@ -11,7 +11,7 @@ use std::{
 };
 use toolgate::Client;
 
-/// What lies outside, and must neither be read nor be changed.
+/// Contents of a file outside, which must be neither read nor changed.
 const CANARY: &str = "the canary sings outside";
 
 /// Names and paths that lead out, or look so to somebody.

@@ -8,7 +8,7 @@ use toolgate::{Client, client::ListedItem, handlers::ask::Reply};
 /// A bound on a hang, not a measurement.
 const HANG: Duration = Duration::from_secs(30);
 
-/// Where cargo puts it: beside the folder of this test.
+/// Returns the path of a program that cargo built, beside the folder of this test.
 pub(crate) fn program(name: &str) -> String {
     let here = std::env::current_exe().unwrap();
     let name = format!("{name}{}", std::env::consts::EXE_SUFFIX);

@@ -13,7 +13,7 @@ pub(crate) fn toolgate() -> Command {
     command(env!("CARGO_BIN_EXE_toolgate"))
 }
 
-/// What a gateway is started with.
+/// Settings to start a gateway.
 #[derive(Default)]
 pub(crate) struct Setup {
     config: Option<String>,
@@ -177,7 +177,7 @@ impl Gate {
         gate
     }
 
-    /// What stands behind a label of the announcement, as soon as it is there.
+    /// Returns the value of a label in the announcement, once it is printed.
     pub(crate) fn announced(&mut self, label: &str) -> String {
         let said = self.said.clone();
         let (child, lines) = (&mut self.child, move || said.lock().unwrap().clone());
@@ -345,7 +345,7 @@ pub(crate) struct Login {
 }
 
 impl Login {
-    /// What its requests have in their heads.
+    /// Returns the header lines of its requests.
     pub(crate) fn lines(&self) -> &[String] {
         &self.lines
     }

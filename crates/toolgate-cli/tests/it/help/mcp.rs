@@ -87,7 +87,7 @@ impl Session {
         Session::of(port, "2025-11-25")
     }
 
-    /// What a server says at the opening of a session.
+    /// Returns the result of `initialize`.
     pub(crate) fn greeting(port: u16) -> Value {
         let (_, answer) = Session::opened(port, "2025-11-25");
         answer_of(&answer, &json!(0))["result"].clone()

@@ -1,4 +1,4 @@
-//! What a process takes of the memory, as the kernel has it.
+//! Memory of a process, as the kernel reports it.
 
 use std::fs;
 

@@ -109,7 +109,7 @@ impl Family {
         Family(found)
     }
 
-    /// How many processes are in both.
+    /// Returns the number of processes in both.
     pub(crate) fn in_common(&self, other: &Family) -> usize {
         self.0.iter().filter(|one| other.0.contains(one)).count()
     }
@@ -154,7 +154,7 @@ impl Family {
     }
 }
 
-/// What the kernel says of a process that is no zombie: who it is and who its parent is.
+/// Returns a process that is no zombie, and its parent, as the kernel reports them.
 fn stat(pid: u32) -> Option<(Member, u32)> {
     let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let (head, tail) = text.rsplit_once(')')?;

@@ -61,7 +61,7 @@ pub(crate) fn browser() -> Option<PathBuf> {
         .or_else(|| tool("chromium"))
 }
 
-/// Where a screenshot is kept: below the target folder.
+/// Returns the path of a screenshot below the target folder.
 pub(crate) fn shot(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("screenshots");
     std::fs::create_dir_all(&folder).unwrap();
@@ -109,7 +109,7 @@ impl Client {
     }
 }
 
-/// What runs a script of `interop`.
+/// Returns the interpreter of a script of `interop`.
 pub(crate) fn runner(real: &Path, file: &str) -> PathBuf {
     match file {
         file if !file.ends_with(".py") => "node".into(),

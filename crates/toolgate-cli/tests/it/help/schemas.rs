@@ -1,4 +1,4 @@
-//! What the gateway says in a test, against the official schemas of the protocol. Without them nothing is
+//! Validation of the gateway's messages in a test against the official schemas. Without them nothing is
 //! checked, and a line says so.
 
 use super::Response;

@@ -21,7 +21,7 @@ impl Signer {
         Signer { key, rng }
     }
 
-    /// What others check its signatures with.
+    /// Returns the public key for signature verification.
     pub(crate) fn jwk(&self) -> Value {
         let point = self.key.public_key().as_ref();
         json!({"kty": "EC", "crv": "P-256", "x": encode(&point[1..33]), "y": encode(&point[33..])})

@@ -6,7 +6,7 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::thread;
 
-/// What it answers to a request.
+/// Reply to a request.
 pub(crate) enum Reply {
     /// Messages in a stream of events, the answer last.
     Events(Vec<Value>),

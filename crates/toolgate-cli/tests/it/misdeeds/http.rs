@@ -7,7 +7,7 @@ use std::net::{TcpListener, TcpStream};
 use std::thread;
 use std::time::Duration;
 
-/// What one does at a call.
+/// Misdeed at a call.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Deed {
     Closes,

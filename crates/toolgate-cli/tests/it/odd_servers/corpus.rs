@@ -82,7 +82,7 @@ pub(super) fn config(real: &Path) -> String {
 }
 
 impl Case {
-    /// Whether it is a server of its own.
+    /// Returns whether it is a separate server.
     pub(super) fn is_server(&self) -> bool {
         self.file == OWN_SERVERS
     }

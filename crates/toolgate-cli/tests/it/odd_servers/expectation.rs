@@ -1,4 +1,4 @@
-//! What must come of a case, for a client by hand.
+//! Expected outcome of a case for a raw client.
 
 use super::corpus::Case;
 use super::raw_client::{Listed, RawClient};
@@ -21,7 +21,7 @@ impl Case {
         self.line.get("tool").is_some()
     }
 
-    /// Whether clients see it.
+    /// Returns whether clients see it.
     pub(super) fn is_listed(&self) -> bool {
         self.line["listed"] != json!(false)
     }
@@ -208,7 +208,7 @@ fn find<'a>(items: &'a [Value], key: &str, value: &str) -> Option<&'a Value> {
     items.iter().find(|item| item[key] == value)
 }
 
-/// Whether an answer is an error of the protocol or of the tool.
+/// Returns whether an answer is an error of the protocol or of the tool.
 fn is_error(answer: &Value) -> bool {
     answer.get("error").is_some() || answer["result"]["isError"] == json!(true)
 }

@@ -19,7 +19,7 @@ const REVISIONS: [&str; 5] = [
 ];
 const NEWEST: &str = "2026-07-28";
 
-/// What a client was listed.
+/// Items that a client was listed.
 #[derive(Default)]
 pub(super) struct Listed {
     pub(super) tools: Vec<Value>,
@@ -203,7 +203,7 @@ impl RawClient {
         }
     }
 
-    /// Whether results of its revision have structured content, and blocks of all kinds.
+    /// Returns whether results of its revision have structured content, and blocks of all kinds.
     pub(super) fn knows_structured(&self) -> bool {
         self.revision >= "2025-06-18"
     }

@@ -5,10 +5,10 @@ use crate::help::{Gate, output, toolgate};
 use serde_json::json;
 use std::process::Output;
 
-/// What ends the notes of a server in `toolgate status` where it has many; the console shows all of them.
+/// Last line of many notes of a server in `toolgate status`; the console shows all of them.
 const AND_MORE: &str = "more notes on definitions";
 
-/// What the commands print, in lines that name their server.
+/// Printed lines of the commands that name their server.
 struct Printed {
     items: String,
     status: String,

@@ -16,7 +16,7 @@ const CLIENTS: [(Client, &str); 4] = [
     (Client::Python, "modern"),
 ];
 
-/// What a client does with a case: a step of its job.
+/// Step of a client's job for a case.
 struct Step<'a> {
     case: &'a Case,
     job: Value,
@@ -89,7 +89,7 @@ fn lists_are_whole(script: &mut Script, listed: &Listed) -> Vec<String> {
 }
 
 impl Case {
-    /// What an SDK's client does with it, where it can be used.
+    /// Returns the step of an SDK's client, if the case can be used.
     fn step(&self, listed: &Listed) -> Option<Value> {
         if self.is_tool() {
             let name = self.shown(listed).filter(|_| self.is_listed())?;

@@ -3,7 +3,7 @@
 use super::{ALL, LEFT, Offer, offer, shows};
 use crate::help::Gate;
 
-/// What a command says where it fails.
+/// Runs a command that fails, and returns its message.
 #[track_caller]
 fn fails(gate: &Gate, args: &[&str]) -> String {
     let out = gate.run(args);

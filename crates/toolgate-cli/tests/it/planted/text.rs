@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// What people write, in many scripts: all of it stays.
+/// Ordinary texts in many scripts, which stay unchanged.
 const SAMPLES: [&str; 14] = [
     "plain ASCII, {}[]<>&'\"\\/",
     "Größe, naïve, e\u{301}tude",
@@ -23,7 +23,7 @@ const SAMPLES: [&str; 14] = [
     "x² ≤ ∞, 𝒜𝓁𝓅, NBSP\u{a0}here",
 ];
 
-/// What nobody sees, or what steers what a person sees; nothing of it is left.
+/// Invisible and bidirectional control characters, which are removed.
 const HIDDEN: [&str; 22] = [
     "\u{0}",
     "\u{7}",
@@ -128,7 +128,7 @@ impl Texts {
         }
     }
 
-    /// What of the planted a text holds, with what stands before it.
+    /// Returns the first planted text that a text contains, with its context.
     fn flaw(&self, text: &str) -> Option<String> {
         let before = |at: usize| text[..at].chars().rev().take(80).collect::<Vec<_>>();
         let bad = text.char_indices().find(|(_, c)| forbidden(*c));
@@ -156,7 +156,7 @@ impl Texts {
         ))
     }
 
-    /// What of the planted a text holds that is shown, also in what it says as JSON, whole or line by line.
+    /// Returns the planted texts that a shown text contains, also inside its JSON, whole or line by line.
     pub(super) fn shown(&self, place: &str, text: &str) -> Vec<String> {
         let mut flaws: Vec<String> = self.flaw(text).into_iter().collect();
         let mut heard = HashSet::new();
@@ -199,7 +199,7 @@ impl Texts {
         }
     }
 
-    /// What must be left of all that was said so far.
+    /// Returns the texts that must remain.
     pub(super) fn left(&self) -> HashSet<String> {
         self.left.lock().unwrap().clone()
     }

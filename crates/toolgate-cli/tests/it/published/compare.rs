@@ -1,4 +1,4 @@
-//! Where two JSON values differ, and which differences are known.
+//! Differences between two JSON values, and the known ones.
 
 use serde_json::Value;
 use std::fmt;
@@ -8,7 +8,7 @@ const SHOWN_CHARS: usize = 300;
 
 /// A place where both sides differ.
 pub(super) struct Difference {
-    /// Where, with `/` between members.
+    /// Path of the difference, with `/` between members.
     pub(super) at: String,
     direct: Value,
     through: Value,
@@ -79,7 +79,7 @@ fn collect(at: &str, direct: &Value, through: &Value, found: &mut Vec<Difference
 /// A known difference: where it is, what each side has there, and what explains it in `docs/interop.md`.
 pub(super) struct Known {
     at: String,
-    /// What each side must have there; anything, where absent.
+    /// Expected value of each side; absent for any.
     direct: Option<Value>,
     through: Option<Value>,
     pub(super) id: String,
@@ -98,7 +98,7 @@ impl Known {
         list.as_array().into_iter().flatten().map(read).collect()
     }
 
-    /// Whether it explains a difference. `{direct}` in `through` is the text of the other side.
+    /// Returns whether it explains a difference. `{direct}` in `through` is the text of the other side.
     pub(super) fn covers(&self, found: &Difference) -> bool {
         let filled = |known: &Value| match (known.as_str(), found.direct.as_str()) {
             (Some(known), Some(direct)) => Value::from(known.replace("{direct}", direct)),
@@ -112,7 +112,7 @@ impl Known {
         self.is_at(&found.at) && direct && through.is_none_or(|known| known == found.through)
     }
 
-    /// Whether its pattern matches a place. `*` is any run of characters.
+    /// Returns whether its pattern matches a path. `*` is any run of characters.
     fn is_at(&self, at: &str) -> bool {
         let mut rest = at;
         let mut parts = self.at.split('*').peekable();

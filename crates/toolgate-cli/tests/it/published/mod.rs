@@ -39,7 +39,7 @@ type Seen = BTreeMap<String, Value>;
 /// A server and what is asked of it.
 struct Published {
     entry: Value,
-    /// Where the packages are installed.
+    /// Directory of the installed packages.
     packages: PathBuf,
     scratch: PathBuf,
 }
@@ -159,7 +159,7 @@ impl Published {
         Ok(seen)
     }
 
-    /// What differs between the two sides and is not known; and a row of the table.
+    /// Returns the unknown differences between the two sides, and a row of the table.
     fn compare(&self, general: &[Known]) -> Result<Value, String> {
         let folder = TempDir::new("published");
         let direct = self

@@ -49,7 +49,7 @@ impl Server {
         Modern::ask(self.gate.port, Some("s_look"), &body)
     }
 
-    /// What the server was told, as soon as it was told so often.
+    /// Returns the messages that the server received, once there are so many.
     fn told(&self, often: usize) -> Vec<Value> {
         until("the server is told", SOON, || {
             let text = std::fs::read_to_string(&self.told).unwrap_or_default();

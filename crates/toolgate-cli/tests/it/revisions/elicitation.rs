@@ -11,7 +11,7 @@ const CLIENTS: [Peer; 2] = [
     Peer::of(Client::TypeScript2, "modern", "2026-07-28"),
 ];
 
-/// How a server is started: over stdio by a command, at a URL by a script that says where it listens.
+/// Start of a server: over stdio by a command, or by a script that prints its URL.
 pub(super) trait Upstream {
     fn command(&self, real: &Path) -> Vec<String>;
     fn start(&self, real: &Path, setting: &Value) -> Script;

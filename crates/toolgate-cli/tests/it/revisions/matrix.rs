@@ -13,7 +13,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// What is tried in each cell.
+/// Operations tried in each cell.
 const TRIED: [&str; 9] = [
     "call",
     "error",
@@ -72,7 +72,7 @@ enum Link {
 
 const LINKS: [Link; 2] = [Link::Stdio, Link::Http];
 
-/// What came out of everything that is tried, in its order.
+/// Results of all operations, in their order.
 type Row = Vec<String>;
 
 impl Server {
@@ -224,7 +224,7 @@ fn plain(result: &Value, text: &str, is_error: bool) -> String {
     }
 }
 
-/// Whether the question came through, or why not.
+/// Returns whether the input request arrived, or the reason why not.
 fn asked(result: &Value, text: &str) -> String {
     let said = result.to_string();
     match () {

@@ -32,7 +32,7 @@ fn section(command: &[&str], setting: &Value) -> String {
     format!("[server.peer]\ncommand = {words:?}\ntrust_annotations = true\n")
 }
 
-/// What a server noted so far.
+/// Returns the notes of a server so far.
 fn notes(file: &Path) -> Vec<String> {
     let text = std::fs::read_to_string(file).unwrap_or_default();
     text.lines().map(str::to_owned).collect()

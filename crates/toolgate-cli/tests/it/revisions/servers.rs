@@ -192,7 +192,7 @@ fn tells_progress(scene: &Scene) {
     assert_eq!(told, expected);
 }
 
-/// What the console shows of the server.
+/// Checks the console's view of the server.
 fn is_in_order(scene: &Scene, revision: &str) {
     let server = &scene.gate.state()["servers"][0];
     let shown = ["revision", "restarts", "tools", "note"].map(|key| server[key].clone());

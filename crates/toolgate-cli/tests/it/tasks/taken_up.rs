@@ -15,11 +15,11 @@ const POLL: u64 = 600;
 /// The revisions in which servers have tasks.
 const REVISIONS: [&str; 2] = ["2026-07-28", "2025-11-25"];
 
-/// What a server has of its one task.
+/// State of the server's only task.
 #[derive(Default)]
 struct Held {
     status: &'static str,
-    /// When it was looked at.
+    /// Times of the polls.
     looks: Vec<Instant>,
     methods: Vec<String>,
     answers: Vec<Value>,
@@ -283,7 +283,7 @@ fn it_goes_on_after_every_end_and_for_every_client() {
     gate.stop();
 }
 
-/// What a person approved is good for the call that goes on; a rule that came meanwhile counts more.
+/// An approval stays valid for the resumed call, but a newer deny rule overrides it.
 #[test]
 fn the_yes_of_a_person_lasts_and_a_later_no_counts() {
     let far = far("2026-07-28");
@@ -383,7 +383,7 @@ fn what_cannot_be_found_again_has_failed_and_says_why() {
     gate.stop();
 }
 
-/// Why a task failed.
+/// Returns the reason why a task failed.
 #[track_caller]
 fn reason(gate: &Gate, id: &str) -> String {
     let task = until("it has an end", SOON, || {

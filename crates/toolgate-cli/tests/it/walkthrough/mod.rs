@@ -18,7 +18,7 @@ fn read(file: &str) -> String {
     std::fs::read_to_string(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()))
 }
 
-/// Where the reader has his programs: ours, what the project installed, and those of the system.
+/// Returns the reader's `PATH`: our programs, those that the project installed, and those of the system.
 fn path(real: &Path) -> String {
     let ours = Path::new(env!("CARGO_BIN_EXE_toolgate")).parent().unwrap();
     let mut folders = vec![
@@ -31,7 +31,7 @@ fn path(real: &Path) -> String {
     path.into_string().unwrap()
 }
 
-/// What the page tells to install is what the project has pinned and installed.
+/// Checks that the page installs the versions that the project pinned and installed.
 fn installed(step: &Step) {
     let pins = [
         read("interop/package.json"),
@@ -52,7 +52,7 @@ fn installed(step: &Step) {
     }
 }
 
-/// What was printed is what the page says; a block that is to be typed again has some time for it.
+/// Compares the output with the page; a repeated block gets some time.
 fn compare(step: &Step, terminal: &mut Terminal, again: Option<&Step>) {
     let good = |printed: &str| fits(&step.text, printed);
     let there = match again {

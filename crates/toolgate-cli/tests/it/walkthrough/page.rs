@@ -9,9 +9,9 @@
 pub(super) struct Step {
     /// The line of the page, for messages.
     pub(super) line: usize,
-    /// What stands behind the fence: the language first.
+    /// Words after the fence, the language first.
     words: Vec<String>,
-    /// What is in it.
+    /// Contents of the block.
     pub(super) text: String,
 }
 
@@ -57,7 +57,7 @@ impl Step {
     }
 }
 
-/// Whether lines stand in what was printed, in order. `…` is any run of characters, and alone on a line any lines.
+/// Returns whether the output contains the lines in order. `…` is any run of characters, and alone on a line any lines.
 pub(super) fn fits(expected: &str, printed: &str) -> bool {
     let expected: Vec<&str> = expected.lines().collect();
     let printed: Vec<&str> = printed.lines().collect();

@@ -72,7 +72,7 @@ impl Terminal {
         assert_eq!(code != 0, fails, "line {line} ended with {code}: {text}");
     }
 
-    /// What the block printed, as soon as it is good, or the block has ended.
+    /// Returns the output of the block, once it is good or the block has ended.
     pub(super) fn printed(&mut self, good: impl Fn(&str) -> bool) -> String {
         let Some(running) = &mut self.running else {
             return String::new();
@@ -84,7 +84,7 @@ impl Terminal {
         running.printed.clone()
     }
 
-    /// Whether it ends by itself.
+    /// Returns whether it ends by itself.
     pub(super) fn ends(&self) -> bool {
         self.running.as_ref().is_some_and(|running| !running.stays)
     }

@@ -52,7 +52,7 @@ pub struct ApprovalView {
     pub arguments: Json,
     /// Reasons why the rules ask for an approval.
     pub reasons: Vec<String>,
-    /// Ids of the calls that requested it.
+    /// Ids of the calls that requested the approval.
     pub calls: Vec<Arc<str>>,
     /// Request information of the first call.
     pub request_info: Arc<RequestInfo>,

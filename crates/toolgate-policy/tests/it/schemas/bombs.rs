@@ -2,7 +2,7 @@
 
 #![allow(clippy::print_stdout, reason = "the figures of the tests")]
 
-use crate::world::item;
+use crate::pipeline_fixture::item;
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::{Map, Value, json};
 use std::{
@@ -375,7 +375,7 @@ fn service(schema: &Value) -> Tools {
     Tools(Catalog::new(vec![tool]))
 }
 
-/// What became of one.
+/// Runs one bomb and returns the outcome.
 pub(super) async fn explode(
     bounds: SchemaBounds,
     schema: &Value,
@@ -409,10 +409,10 @@ async fn explode_at(bounds: SchemaBounds, tools: Tools, value: Json, caller: &Ca
     }
 }
 
-/// Where the other test has this one run: alone in a process, so that its memory can be told.
+/// Variable by which a test runs this one in a process of its own, so that its memory can be measured.
 const ALONE: &str = "TOOLGATE_TEST_ALONE";
 
-/// What one bomb cost, checks that went on alone included.
+/// Cost of one bomb, including checks that continued in the background.
 struct Cost {
     /// Of all threads.
     all: Duration,

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use toolgate_core::Caller;
 use toolgate_policy::SchemaBounds;
 
-/// Whether the schema names its arguments and nothing leaves it open, told by other means than the rule's own.
+/// Returns whether a schema is closed, independently of the implementation of the rule.
 fn closed(schema: &Map<String, Value>) -> bool {
     if schema.get("additionalProperties") == Some(&json!(false)) {
         return true;

@@ -30,7 +30,7 @@ fn suite() -> Option<PathBuf> {
     tests
 }
 
-/// Why a group may be withheld: each is a decision of ours.
+/// Groups that may be withheld, with our reason.
 const DECIDED: [(&str, &str); 5] = [
     ("leads out of it", "a reference to another document"),
     ("is not supported", "another dialect"),

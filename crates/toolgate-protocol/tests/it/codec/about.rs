@@ -1,4 +1,4 @@
-//! What programs say of themselves.
+//! Self-descriptions of programs.
 
 use super::{json, object, text};
 use proptest::prelude::*;

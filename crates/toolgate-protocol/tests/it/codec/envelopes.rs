@@ -28,7 +28,7 @@ fn read(line: &str) -> JsonRpcMessage {
     JsonRpcMessage::read(&json).expect("a message")
 }
 
-/// What is used, and the arguments it may have.
+/// Generates an operation and its possible arguments.
 fn used() -> impl Strategy<Value = (Op, Value)> {
     let strings = || prop::collection::hash_map(key(), text(), 0..3);
     let argument = (text(), text(), prop::option::of(strings()));

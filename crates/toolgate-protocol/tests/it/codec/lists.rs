@@ -54,14 +54,14 @@ fn definition() -> impl Strategy<Value = Definition> {
     )
 }
 
-/// What an entry of a skill has besides.
+/// Adds the members of a skill entry.
 fn as_skill(def: &mut Value, name: &str) {
     def["uri"] = format!("skill://{name}/SKILL.md").into();
     def["frontmatter"] = tree!({"name": name, "description": "what it is for"});
     def["resources"] = "dynamic".into();
 }
 
-/// Whether the revision knows a member of a definition; by its name alone, not by the table under test.
+/// Returns whether the revision has a member of a definition, independently of the table under test.
 fn knows(dialect: &Dialect, kind: ItemKind, key: &str, value: &Json) -> bool {
     let tool = kind == ItemKind::Tool;
     match key {
@@ -122,7 +122,7 @@ proptest! {
     }
 }
 
-/// What a duty reads of a definition is what stands in it.
+/// The accessors of a definition return its members.
 #[test]
 fn a_definition_without_its_key_is_none() {
     for kind in ItemKind::ALL {

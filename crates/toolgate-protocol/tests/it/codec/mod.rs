@@ -1,4 +1,4 @@
-//! What is written is read back as the same, in every revision that has the words for it.
+//! Round trips: written values are read back equal, in every revision that can express them.
 
 mod about;
 mod envelopes;

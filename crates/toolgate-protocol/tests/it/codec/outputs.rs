@@ -143,7 +143,7 @@ fn takes(dialect: &Dialect, structured: &Json) -> bool {
     }
 }
 
-/// What a reader of that revision gets.
+/// Returns the output as a reader of that revision gets it.
 fn worded(dialect: &Dialect, output: &Output) -> Output {
     let block = |content: &Content| {
         if has_words(dialect, content.kind) {

@@ -71,18 +71,18 @@ pub enum TaskOffer {
 /// A task as shown to operators.
 #[derive(Clone, Debug)]
 pub struct TaskView {
-    /// The id of its call, as in the audit log.
+    /// Id of the call, as in the audit log.
     pub call: std::sync::Arc<str>,
-    /// Its owner.
+    /// Caller that owns the task.
     pub caller: toolgate_core::Caller,
-    /// The name of the tool, as the caller uses it.
+    /// Name of the tool, as the caller uses it.
     pub tool: String,
-    /// Its status in the protocol.
+    /// Task status in the protocol.
     pub status: &'static str,
-    /// Its status message.
+    /// Status message.
     pub message: Option<String>,
-    /// Its creation time, in milliseconds since 1970.
+    /// Creation time, in milliseconds since 1970.
     pub created: u64,
-    /// Its lifetime, from its creation.
+    /// Lifetime, from the creation.
     pub lifetime: Duration,
 }

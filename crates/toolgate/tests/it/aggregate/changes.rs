@@ -1,4 +1,4 @@
-//! Who hears of what.
+//! Change notifications and their receivers.
 
 use super::offer::{Hide, Offer, join, who};
 use futures_util::FutureExt;

@@ -118,7 +118,7 @@ async fn a_member_that_is_down_keeps_nobody_from_the_others() {
     );
 }
 
-/// What was judged is what is used, whoever else has that URI.
+/// The evaluated item is the one that is read, even if another member has the same URI.
 #[tokio::test]
 async fn a_hidden_member_is_never_reached_by_a_template_of_another() {
     let a = Arc::new(

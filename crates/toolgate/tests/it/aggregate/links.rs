@@ -71,7 +71,7 @@ async fn a_link_takes_nothing_from_those_who_list_the_uri() {
     assert_eq!(use_it(&shown, Op::Resource, "t://b/1").await.unwrap(), "b");
 }
 
-/// What a rule hides stays hidden, whoever linked to it, and whenever.
+/// A hidden resource stays hidden, even if a result links to it.
 #[tokio::test]
 async fn hidden_servers_stay_hidden() {
     let [a, b] = two();

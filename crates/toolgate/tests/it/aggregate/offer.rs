@@ -18,10 +18,10 @@ pub(crate) struct Offer {
     name: String,
     lists: Mutex<Option<BTreeMap<ItemKind, Catalog>>>,
     pub(crate) called: Mutex<Vec<(Op, String)>>,
-    /// How many listen to each resource.
+    /// Number of subscribers of each resource.
     heard: Arc<Mutex<BTreeMap<String, u32>>>,
     pub(crate) stale: watch::Sender<ChangeCounters>,
-    /// How often it was asked for a list.
+    /// Kinds of the requested lists.
     pub(crate) listed: Mutex<Vec<ItemKind>>,
     pub(crate) slow: bool,
 }

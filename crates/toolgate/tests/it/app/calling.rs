@@ -1,6 +1,6 @@
 //! Lists, calls, resources, prompts and completion.
 
-use super::world::{REVISIONS, client, over, server};
+use super::sample_server::{REVISIONS, client, over, server};
 use serde::Deserialize;
 use serde_json::json;
 use std::sync::{Arc, Mutex};

@@ -1,6 +1,6 @@
 //! The duties of a client, on by default.
 
-use super::world::{REVISIONS, client, over, server};
+use super::sample_server::{REVISIONS, client, over, server};
 use serde_json::{Value, json};
 use std::{
     sync::{Arc, Mutex},
@@ -110,7 +110,7 @@ async fn only_allowed_tools_are_there() {
     }
     assert!(client.read("note://today").await.is_ok());
     let builder = Client::builder().deny(["resource:note://*"]);
-    let client = super::world::client("2025-11-25", builder).await;
+    let client = super::sample_server::client("2025-11-25", builder).await;
     assert!(client.resources().await.unwrap().is_empty());
     let error = client.read("note://today").await.unwrap_err();
     assert_eq!(*error.kind(), ErrorKind::NotFound);

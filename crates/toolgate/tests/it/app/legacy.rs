@@ -1,4 +1,4 @@
-//! What only scripted peers do: questions in the middle of a call, cancelled ones, hostile ones.
+//! Behavior of scripted peers: input requests during a call, cancelled ones, hostile ones.
 
 use crate::remote::peer::{Peer, welcome};
 use serde_json::{Value, json};
@@ -46,7 +46,7 @@ pub(crate) async fn bare() -> Client {
     };
     let service = Arc::new(Bare(Arc::new(Item::new(origin, def))));
     let server = edge::ProtocolServer::new(service, "bare", "1", ServerLimits::default()).unwrap();
-    super::world::over(Client::builder(), Arc::new(server)).await
+    super::sample_server::over(Client::builder(), Arc::new(server)).await
 }
 
 /// A client whose server is the test.

@@ -6,5 +6,5 @@ mod legacy;
 mod pins;
 mod process;
 mod questions;
+mod sample_server;
 mod unlisted_skills;
-mod world;

@@ -1,6 +1,6 @@
 //! A definition that changes while a client of one's own is open.
 
-use super::world::{REVISIONS, over, server};
+use super::sample_server::{REVISIONS, over, server};
 use serde_json::{Value, json};
 use std::{
     sync::{Arc, Mutex},
@@ -26,7 +26,7 @@ async fn open(with: ClientBuilder) -> (Client, ItemRegistry) {
     (over(with, server).await, registry)
 }
 
-/// What it says of itself, where it is listed.
+/// Returns the listed description.
 async fn says(client: &Client) -> Option<String> {
     let tools = client.tools().await.unwrap();
     let found = tools.iter().find(|tool| tool.name() == "look")?;

@@ -82,7 +82,7 @@ impl Drop for Place {
     }
 }
 
-/// Whether a process runs; one that only waits to be reaped does not.
+/// Returns whether a process runs; a zombie does not.
 fn runs(pid: i32) -> bool {
     #[allow(clippy::disallowed_methods, reason = "the test looks from outside")]
     let ps = std::process::Command::new("ps")

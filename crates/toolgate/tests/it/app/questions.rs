@@ -1,6 +1,6 @@
 //! Servers ask; the application's functions answer, in every revision alike.
 
-use super::world::{ASKING, REVISIONS, client};
+use super::sample_server::{ASKING, REVISIONS, client};
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
 use toolgate::{
@@ -158,7 +158,7 @@ async fn what_has_no_function_fails_clearly() {
     );
 }
 
-/// How many calls ask at the same time.
+/// Number of concurrent calls that request input.
 const CALLS: usize = 4;
 
 /// Holds: MRTR-13

@@ -16,7 +16,7 @@ fn entry(uri: &str) -> Value {
         "resources": [{"uri": uri, "digest": DIGEST, "size": SIZE}]})
 }
 
-/// What the server says, and the methods that it heard.
+/// Scripted server, with the methods that it received.
 struct Played {
     client: Client,
     text: Arc<Mutex<&'static str>>,

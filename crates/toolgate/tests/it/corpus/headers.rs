@@ -125,7 +125,7 @@ async fn a_marked_argument_deep_inside_is_compared() {
     }
 }
 
-/// Where no tool marks anything none is looked up for it; that changes with the tools, and with those of mounted servers.
+/// Tools are looked up only if one marks an argument; that changes with the tools, and with those of mounted servers.
 ///
 /// Holds: HTTPM-34
 #[tokio::test]
@@ -159,7 +159,7 @@ async fn a_marked_argument_is_compared_wherever_its_tool_comes_from() {
     assert_eq!(missing(outer, "in_deep").await, refused);
 }
 
-/// What is no plain text comes as Base64; what cannot be read as that is refused.
+/// Text that is not plain is sent as Base64; invalid Base64 is rejected.
 ///
 /// Holds: HTTPM-30, HTTPM-33
 #[tokio::test]
@@ -177,7 +177,7 @@ async fn a_repeated_argument_has_good_characters() {
     }
 }
 
-/// What is refused by its headers reaches no tool, and is on record.
+/// A request with rejected headers reaches no tool and is audited.
 #[tokio::test]
 async fn a_refused_header_is_on_record() {
     let seen = std::sync::Arc::new(Seen::default());

@@ -1,4 +1,4 @@
-//! What is read, and what is not taken for something else.
+//! Reading of messages, without confusion of their kinds.
 
 use crate::{
     handlers::peer::{NEWEST_REVISION, Peer, REVISIONS},

@@ -56,7 +56,7 @@ async fn a_slow_request_blocks_no_other() {
     }
 }
 
-/// What one session does holds up no other session, nor the opening and the end of others.
+/// A busy session delays neither other sessions nor their opening and end.
 #[tokio::test]
 async fn sessions_do_not_wait_for_each_other() {
     let scripted = Scripted::new();

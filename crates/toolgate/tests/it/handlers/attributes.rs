@@ -1,4 +1,4 @@
-//! What the attributes make of functions. No lint of a careful author speaks up.
+//! Functions that the attributes generate, free of lint warnings.
 
 #![deny(
     missing_debug_implementations,
@@ -70,7 +70,7 @@ fn number(text: String) -> Result<String, std::num::ParseIntError> {
 #[tool]
 fn nothing() {}
 
-/// What is public stays quiet without a word on it.
+/// Public items without documentation cause no warning.
 pub(crate) mod public {
     use ::toolgate as renamed;
     use renamed::tool;
@@ -93,7 +93,7 @@ impl<T: Send + Sync + 'static> Counter<T> {
     #[tool(destructive = false)]
     async fn up(
         &self,
-        /// How far.
+        /// Distance.
         by: i64,
     ) -> String {
         self.add(by)
@@ -123,7 +123,7 @@ impl<T: Send + Sync + 'static> Counter<T> {
 async fn review(
     /// The text.
     text: String,
-    /// How strict.
+    /// Strictness of the review.
     tone: Option<String>,
     cx: Cx,
 ) -> Result<String, HandlerExit> {
@@ -203,7 +203,7 @@ async fn definitions() {
     assert_eq!(tools[5]["title"], "Loud");
     assert_eq!(
         tools[6]["inputSchema"]["properties"]["by"]["description"],
-        "How far."
+        "Distance."
     );
     assert_eq!(tools[7]["annotations"], json!({"readOnlyHint": true}));
 }
@@ -241,7 +241,7 @@ async fn prompts() {
     let list = peer.result("prompts/list", json!({})).await;
     let expected = json!({"name": "review", "title": "Review", "description": "Reviews a text.",
         "arguments": [{"name": "text", "description": "The text.", "required": true},
-            {"name": "tone", "description": "How strict.", "required": false}]});
+            {"name": "tone", "description": "Strictness of the review.", "required": false}]});
     assert_eq!(list["prompts"][0], expected);
     let params = json!({"name": "review", "arguments": {"text": "x", "tone": "mild"}});
     let said = peer.result("prompts/get", params).await;

@@ -1,4 +1,4 @@
-//! What is wrong is found when the server is built, and named.
+//! Errors found when the server is built.
 
 use serde_json::{Value, json};
 use toolgate::handlers::{Server, Tool};

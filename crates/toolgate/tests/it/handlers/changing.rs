@@ -1,4 +1,4 @@
-//! What is offered changes while the server runs.
+//! Changes of the offered items while the server runs.
 
 use super::peer::{NEWEST_REVISION, Peer, REVISIONS};
 use serde_json::{Value, json};

@@ -262,7 +262,7 @@ async fn a_notification_is_never_answered() {
     }
 }
 
-/// Who a client says it is changes nothing.
+/// The client's self-reported name changes nothing.
 ///
 /// Holds: BASE-41
 #[tokio::test]

@@ -588,7 +588,7 @@ async fn a_server_says_who_it_is() {
     }
 }
 
-/// What nobody offers is not declared, and instructions are sent.
+/// Only offered capabilities are declared, and instructions are sent.
 ///
 /// Holds: VER-03
 #[tokio::test]

@@ -11,7 +11,7 @@ use toolgate::handlers::{Server, Tool};
 use toolgate_testkit::canary::spellings;
 
 const CANARY: &str = "canary-panic-4Nq8Wz2Kv6Xh1Lm9";
-/// Where the test has itself run as that server: the folder of its record.
+/// Variable by which the test runs itself as that server: the folder of its audit log.
 const FOLDER: &str = "TOOLGATE_TEST_PANICKING";
 
 /// The ways in which code panics with what it works on in its words.

@@ -47,7 +47,7 @@ impl Peer {
         self.1.lock().unwrap().clone()
     }
 
-    /// What the server said when the session was opened.
+    /// Opens a session and returns the server's result.
     pub(crate) async fn opened(
         server: &Arc<edge::ProtocolServer>,
         revision: &'static str,

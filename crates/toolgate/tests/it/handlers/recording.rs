@@ -1,4 +1,4 @@
-//! What a server writes down.
+//! Audit log of a server.
 
 use super::peer::{NEWEST_REVISION, Peer};
 use serde_json::{Value, json};

@@ -48,7 +48,7 @@ fn sealed_by(key: [u8; 32]) -> Arc<edge::ProtocolServer> {
     server.limits(limits).seal_key(key).build().unwrap()
 }
 
-/// What one request declared is not there for the next, in any order.
+/// Capabilities of one request do not carry over to the next, in any order.
 ///
 /// Holds: BASE-23, BASE-24
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! What must hold whatever comes: laws over random inputs.
+//! Laws that hold for random inputs.
 
 mod crossed;
 mod dropped;

@@ -267,7 +267,7 @@ fn jobs(most: usize) -> (Arc<edge::ProtocolServer>, Arc<Jobs>) {
     (serve(Arc::new(duties.over(jobs.clone()))), jobs)
 }
 
-/// How one of the tasks that run ends.
+/// End of a running task.
 #[derive(Clone, Copy, Debug)]
 enum How {
     Done,

@@ -98,7 +98,7 @@ pub(super) fn access() -> impl Strategy<Value = AccessRules> {
     })
 }
 
-/// What came of a use: the words of its error, or its text.
+/// Returns the outcome of a call: the text of its error or result.
 pub(super) fn verdict(reply: &Value) -> String {
     if let Some(error) = reply.get("error") {
         return format!("no: {}", error["message"].as_str().unwrap());

@@ -2,7 +2,7 @@
 
 use super::{Side, Talk};
 
-/// What we answer to a request of that revision, and whether it is taken.
+/// Checks a result for a request of a revision, and whether the schema accepts it.
 fn check(revision: &str, method: &str, result: &str, good: bool) {
     let mut talk = Talk::of(Side::Server);
     let meta = format!(r#"{{"_meta":{{"io.modelcontextprotocol/protocolVersion":"{revision}"}}}}"#);

@@ -11,7 +11,7 @@ use std::{
 type Key = (String, String);
 
 static BUILT: LazyLock<Mutex<HashMap<Key, Arc<Validator>>>> = LazyLock::new(Mutex::default);
-/// What is wrong with a value, by that definition; nothing where all is well.
+/// Returns the error of a value under a schema definition; empty if it is valid.
 pub(super) fn wrong(revision: &str, definition: &str, value: &Value) -> Option<String> {
     let validator = validator(revision, definition);
     let errors: Vec<String> = validator

@@ -1,4 +1,4 @@
-//! Which definition a message has in each revision.
+//! Schema definition of each message in each revision.
 
 const V1: &str = "2024-11-05";
 const V3: &str = "2025-06-18";
@@ -12,7 +12,7 @@ pub(super) const NEWEST: &str = V5;
 /// The one in which many messages may be one array.
 pub(super) const BATCHES: &str = "2025-03-26";
 
-/// Who may send it.
+/// Side that may send a message.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub(crate) enum Side {
     Client,
@@ -175,8 +175,8 @@ pub(super) fn error_of(revision: &str, code: i64) -> Option<&'static str> {
     }
 }
 
-/// Whether an error reply may have that code. Since 2026-07-28 none is made up where codes are kept for the protocol, and the
-/// codes of earlier revisions are no longer sent. The error of a server behind may have one that implementations used before.
+/// Returns whether an error reply may have that code. Since 2026-07-28, the reserved range has only the codes of the
+/// protocol, and codes of earlier revisions are no longer sent. A relayed error may have an older one.
 pub(super) fn may_have_code(revision: &str, code: i64, is_relayed: bool) -> bool {
     match code {
         _ if revision != V5 => true,
@@ -190,7 +190,7 @@ pub(super) fn may_have_code(revision: &str, code: i64, is_relayed: bool) -> bool
     }
 }
 
-/// Whether an error reply must name the request: before 2025-11-25 there is no word for one that could not be read.
+/// Returns whether an error reply must name the request: before 2025-11-25 it cannot omit the id.
 pub(super) fn errors_have_ids(revision: &str) -> bool {
     revision < V4
 }

@@ -8,7 +8,7 @@ use toolgate_protocol::json::{Json, JsonLimits};
 
 const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 
-/// What was said so far, as far as it decides what the next message has to be.
+/// State of a conversation that determines the schema of the next message.
 pub(crate) struct Talk {
     ours: Side,
     /// Once there was a handshake.

@@ -14,9 +14,9 @@ const BUFFER: usize = 1 << 20;
 /// The end that a client has. What is read there, the server said, and what is written there, the client.
 pub(crate) struct Tapped {
     end: DuplexStream,
-    /// What our server says is checked, if the server is ours.
+    /// Check of our server's messages, if the server is ours.
     server: Option<Talk>,
-    /// What our client says is checked, if the client is ours.
+    /// Check of our client's messages, if the client is ours.
     client: Option<Talk>,
     read: Vec<u8>,
     written: Vec<u8>,

@@ -686,7 +686,7 @@ async fn answers_out_of_order_find_their_calls() {
     }
 }
 
-/// What there is no room for is not left to the deadline of its call, and leaves nothing behind.
+/// An answer beyond the memory budget ends its call at once, and leaves nothing behind.
 #[tokio::test(start_paused = true)]
 async fn an_answer_without_room_ends_its_call_at_once() {
     let room = MemoryBudget::new(1 << 20);

@@ -154,7 +154,7 @@ async fn whoever_listens_waits_for_the_acknowledgement() {
     assert!(began.elapsed() < Duration::from_secs(40));
 }
 
-/// What a server acknowledges is compared with what it was asked for.
+/// The server's acknowledgement is compared with the request.
 ///
 /// Holds: SUB-04
 #[tokio::test(start_paused = true)]

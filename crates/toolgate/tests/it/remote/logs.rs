@@ -95,7 +95,7 @@ async fn give_up(remote: &RemoteServer, peer: &mut Peer, caller: &str) {
     assert_eq!(peer.read().await["method"], "notifications/cancelled");
 }
 
-/// What a call of `caller` hears.
+/// Returns the log messages that a call of `caller` receives.
 async fn hears(remote: &RemoteServer, peer: &mut Peer, caller: &str) -> usize {
     let (call, heard) = listening(caller, Some("info"));
     let (outcome, ()) = join!(soon(remote.call(call)), async {

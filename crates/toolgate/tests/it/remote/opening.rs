@@ -1,4 +1,4 @@
-//! Which era a server is of, and the handshake.
+//! Detection of a server's era, and the handshake.
 
 use super::peer::{Opening, Peer, all, call, legacy, modern, options, soon, start, welcome};
 use serde_json::{Value, json};
@@ -123,7 +123,7 @@ async fn every_legacy_revision_is_accepted_and_no_other() {
     );
 }
 
-/// What a server calls itself decides nothing: its tools have the name and the trust of the config.
+/// A server's self-reported name has no effect: its tools have the name and the trust of the config.
 ///
 /// Holds: BASE-41
 #[tokio::test(start_paused = true)]

@@ -227,7 +227,7 @@ async fn with_no_place_nobody_can_be_asked() {
     assert_eq!(text(outcome(running).await), "went on");
 }
 
-/// What cannot be passed on is refused in words, and the call goes on.
+/// An input request that cannot be forwarded is rejected with a message, and the call continues.
 #[tokio::test(start_paused = true)]
 async fn a_question_that_nobody_can_answer_is_refused() {
     let (remote, mut peer) = legacy(json!({"tools": {}})).await;

@@ -86,7 +86,7 @@ pub(crate) fn tool(name: &str) -> Value {
     json!({"name": name, "inputSchema": {"type": "object"}})
 }
 
-/// What ends within ten minutes, or fails; with the clock of the tests that costs no time.
+/// Waits at most ten minutes of the paused test clock, which takes no real time.
 pub(crate) async fn soon<T>(work: impl Future<Output = T>) -> T {
     let limit = Duration::from_secs(600);
     tokio::time::timeout(limit, work).await.expect("it ends")
@@ -127,7 +127,7 @@ impl Peer {
         rest
     }
 
-    /// Whether the client says nothing for ten seconds.
+    /// Returns whether the client sends nothing for ten seconds.
     pub(crate) async fn is_left_alone(&mut self) -> bool {
         self.0.receives_nothing(Duration::from_secs(10)).await
     }

@@ -1,4 +1,4 @@
-//! Whether a server is there while nobody asks.
+//! Keepalive pings to an idle server.
 
 use super::peer::{Peer, call, legacy_with, options, soon, start};
 use serde_json::json;

@@ -10,7 +10,7 @@ use toolgate::{
 };
 use toolgate_policy::{CallTimeout, PerServer, ProgramPolicy};
 
-/// How long anything may take here.
+/// Time limit of the options under test.
 const LIMIT: Duration = Duration::from_secs(3);
 
 fn all() -> Value {

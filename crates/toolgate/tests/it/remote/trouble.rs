@@ -120,7 +120,7 @@ async fn closing_ends_the_input_of_the_server_and_all_calls() {
     assert!(remote.status().lost_reason.is_some());
 }
 
-/// What ends a page that nobody opened, or that is closed already, is not answered and ends nothing.
+/// A completion notification for an unknown or closed page is ignored.
 ///
 /// Holds: ELIC-10
 #[tokio::test(start_paused = true)]

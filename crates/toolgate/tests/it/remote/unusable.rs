@@ -10,7 +10,7 @@ use toolgate::{
 };
 use toolgate_protocol::memory_budget::{BudgetScope, MemoryBudget};
 
-/// What is inside a result that is over a limit or not JSON, and what its error says.
+/// Returns unusable results (over a limit or not JSON) with their error texts.
 pub(crate) fn bad_results() -> Vec<(String, &'static str)> {
     let keys: Vec<String> = (0..5_000).map(|n| format!("\"k{n}\":{n}")).collect();
     let numbers = vec!["1"; 120_000].join(",");
@@ -241,7 +241,7 @@ async fn what_is_no_handshake_is_quoted() {
     );
 }
 
-/// What a server says of itself is kept in short copies; its answer is freed, and gives back what it took of the budget.
+/// The server's description is stored in short copies; its answer is freed and returns its memory budget.
 #[tokio::test(start_paused = true)]
 async fn nothing_long_of_a_handshake_is_kept() {
     let room = MemoryBudget::new(64 << 20);

@@ -1,4 +1,4 @@
-//! Which era a server is of, and the handshake.
+//! Detection of a server's era, and the handshake.
 
 use super::{
     super::remote::peer::{all, call, options},

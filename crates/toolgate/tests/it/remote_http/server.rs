@@ -19,7 +19,7 @@ use toolgate::{
 /// A bound on a hang, not a measurement.
 const HANG: Duration = Duration::from_secs(20);
 
-/// What ends soon, or fails.
+/// Waits a short time for a future, or fails.
 pub(super) async fn soon<T>(work: impl Future<Output = T>) -> T {
     tokio::time::timeout(HANG, work).await.expect("it ends")
 }
@@ -34,7 +34,7 @@ impl Heard {
         (CallReporter::new(heard.clone()), heard)
     }
 
-    /// How far each progress was.
+    /// Returns the received progress values.
     pub(super) fn progress(&self) -> Vec<f64> {
         let far = |event: &ReporterEvent| match event {
             ReporterEvent::Progress(progress) => Some(progress.progress),
@@ -297,7 +297,7 @@ impl Asked {
 /// A stream of events. Dropping it breaks the connection.
 pub(super) struct Told {
     pub(super) id: Value,
-    /// What names the progress of the request.
+    /// Progress token of the request.
     pub(super) token: Value,
     stream: TcpStream,
     talk: Arc<Mutex<Talk>>,

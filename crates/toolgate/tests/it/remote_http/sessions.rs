@@ -85,7 +85,7 @@ async fn words_of_a_session_send_no_call_twice() {
     assert!(listed.unwrap().items().is_empty());
 }
 
-/// What a session was asked to tell is asked of the next one, and what may have changed meanwhile is told.
+/// A new session repeats the subscriptions of the old one, and reports possible changes in between.
 #[tokio::test]
 async fn a_new_session_is_asked_to_tell_what_the_old_one_told() {
     let (opening, server) = start().await;

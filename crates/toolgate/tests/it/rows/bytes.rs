@@ -86,7 +86,7 @@ impl Way {
         read(self.endpoint.handle(Caller::new("a"), request).await).await
     }
 
-    /// What was judged and what was sent since the last look; the latter cut out of the message by hand.
+    /// Returns the evaluated and the sent arguments since the last call; the latter cut out of the raw message.
     fn seen(&self) -> (Vec<String>, Vec<String>) {
         let judged = std::mem::take(&mut *self.judge.0.lock().unwrap());
         let came = self.upstream.take().into_iter();

@@ -19,13 +19,13 @@ use toolgate_testkit::SeededRng;
 const CALLERS: usize = 50;
 const TOOLS: usize = 200;
 
-/// How many tools are shown or called in all; 100,000 for the figure.
+/// Returns the number of lookups; 100,000 for the published figure.
 fn lookups() -> usize {
     let set = std::env::var("TOOLGATE_T40").ok();
     set.and_then(|n| n.parse().ok()).unwrap_or(20_000)
 }
 
-/// Who may see what: a row for each caller.
+/// Visibility table: a row for each caller.
 type Table = Vec<Vec<bool>>;
 
 /// Passes on to the pipeline of the moment.

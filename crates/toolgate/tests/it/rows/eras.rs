@@ -71,7 +71,7 @@ impl Service for Numbers {
     }
 }
 
-/// What the record says of a call, without ids, times and what the edge adds.
+/// Audit records of a call, without ids, times and members that the edge adds.
 #[derive(Clone, Debug, PartialEq)]
 struct Recorded {
     caller: String,

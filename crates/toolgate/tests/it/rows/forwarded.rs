@@ -62,7 +62,7 @@ const NAMES: [&str; 44] = [
     "sec-websocket-key",
 ];
 
-/// What may stand in a request of ours.
+/// Header names that our requests may have.
 const OURS: [&str; 11] = [
     "accept",
     "cache-control",

@@ -88,7 +88,7 @@ fn sentinel(text: &str) -> String {
     format!("=?base64?{}?=", STANDARD.encode(text))
 }
 
-/// What is done to one header.
+/// Damage to one header.
 #[derive(Clone, Debug)]
 enum Damage {
     Missing,
@@ -261,7 +261,7 @@ async fn open(endpoint: &HttpEndpoint, revision: &str) -> String {
     id
 }
 
-/// How many random cases are tried.
+/// Returns the number of random cases.
 fn cases() -> u32 {
     let set = std::env::var("TOOLGATE_T07").ok();
     set.and_then(|n| n.parse().ok()).unwrap_or(10_000)

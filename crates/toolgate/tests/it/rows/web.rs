@@ -10,7 +10,7 @@ use toolgate::{
     edge::http::{Body, HttpEndpoint},
 };
 
-/// What came of a request.
+/// Response to a request.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Answer {
     pub(crate) status: u16,

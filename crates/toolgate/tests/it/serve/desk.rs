@@ -22,7 +22,7 @@ const READY: &str = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
 const FOREVER: &str =
     r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"forever"}}"#;
 
-/// What cancels nothing: it is malformed, or names no request that runs.
+/// Cancellations without effect: malformed, or for no running request.
 const CANCEL_NOTHING: [&str; 9] = [
     "",
     r#","params":{}"#,

@@ -106,7 +106,7 @@ async fn a_question_is_no_request_on_the_stream() {
     assert_eq!(heard[1]["result"]["resultType"], "input_required");
 }
 
-/// What wants no reply gets none, in a session.
+/// A message that expects no reply gets none, in a session.
 ///
 /// Holds: HTTPL-07
 #[tokio::test]

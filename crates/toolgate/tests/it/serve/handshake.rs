@@ -1,4 +1,4 @@
-//! What is kept of a handshake: its end, and what was agreed on in it.
+//! State after a handshake: its end, and the negotiated values.
 
 use super::{
     HANG, Scripted,

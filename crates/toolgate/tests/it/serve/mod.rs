@@ -1,4 +1,4 @@
-//! What a client sends to a serving edge, and what must come back.
+//! Messages of a client to a server edge, and the expected replies.
 
 mod batch;
 pub(crate) mod desk;
@@ -21,14 +21,14 @@ use toolgate::{
     edge::{ProtocolServer, Rejection, RejectionLog, ServerLimits},
 };
 
-/// How long anything may take; a bound on a hang, not a measurement.
+/// Bound on a hang, not a measurement.
 pub(crate) const HANG: std::time::Duration = std::time::Duration::from_secs(10);
 
 /// A service with a tool for every kind of outcome.
 pub(crate) struct Scripted {
     catalog: Catalog,
     stale: tokio::sync::watch::Sender<ChangeCounters>,
-    /// How many calls of `forever` run right now.
+    /// Number of running calls of `forever`.
     pub(crate) running: Arc<std::sync::atomic::AtomicUsize>,
 }
 

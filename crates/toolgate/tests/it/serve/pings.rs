@@ -1,4 +1,4 @@
-//! Whether a client is there while it asks nothing.
+//! Keepalive pings to an idle client.
 
 use super::{Scripted, desk::until};
 use crate::official::{Side, Tapped, tapped};
@@ -90,7 +90,7 @@ impl Played {
         serde_json::from_str(&line).unwrap()
     }
 
-    /// Whether nothing comes for so long.
+    /// Returns whether nothing arrives for that time.
     async fn is_left_alone(&mut self, time: Duration) -> bool {
         let next = self.lines.next_line();
         tokio::time::timeout(time, next).await.is_err()

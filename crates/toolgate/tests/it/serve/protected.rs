@@ -262,7 +262,7 @@ impl Rule for Over {
     }
 }
 
-/// Where the test has itself run as that server: the folder of its record.
+/// Variable by which the test runs itself as that server: the folder of its audit log.
 const FOLDER: &str = "TOOLGATE_TEST_TOKENS";
 
 #[tokio::test]

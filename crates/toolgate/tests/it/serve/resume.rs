@@ -27,7 +27,7 @@ type Taken = Arc<Mutex<Option<mpsc::Receiver<Step>>>>;
 /// A tool that does what the test tells it, step by step.
 struct Stepped {
     catalog: Catalog,
-    /// What the next call is told.
+    /// Steps of the next call.
     steps: Taken,
     done: Arc<AtomicUsize>,
 }

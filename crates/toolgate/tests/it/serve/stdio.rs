@@ -1,4 +1,4 @@
-//! What stdio refuses by itself, and how it ends.
+//! Rejections of the stdio transport, and its end.
 
 use super::{Scripted, Seen, desk::until};
 use crate::official::{Side, Talk};

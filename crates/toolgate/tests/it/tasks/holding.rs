@@ -1,4 +1,4 @@
-//! Whose tasks they are, how many there may be, and what ends them.
+//! Owners, limits and ends of tasks.
 
 use super::{knows, limits, served, until};
 use crate::{
@@ -259,7 +259,7 @@ async fn the_end_of_a_stream_ends_its_tasks() {
     assert_eq!(server.tasks()[0].status, "cancelled");
 }
 
-/// What a client of either revision is told is the same, and the task goes on.
+/// Clients of both revisions get the same error, and the task continues.
 ///
 /// Holds: TASK4-12
 #[tokio::test]

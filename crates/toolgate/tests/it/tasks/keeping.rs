@@ -1,4 +1,4 @@
-//! What a store keeps of tasks for the process that comes after.
+//! Tasks in a store for the next process.
 
 use super::{Hand, holding::asked, limits, served};
 use serde_json::{Value, json};
@@ -103,7 +103,7 @@ async fn the_next_process_has_what_ended_and_knows_what_was_lost() {
     hand.go.notify_one();
 }
 
-/// Where a name is given to somebody else, as that of a key that was revoked.
+/// A new owner of a caller name does not get the tasks of the previous one.
 #[tokio::test]
 async fn what_one_began_is_not_for_the_next_who_has_the_name() {
     let store = Arc::new(MemoryStateStore::new());
@@ -150,7 +150,7 @@ async fn what_is_kept_is_bounded_and_ends() {
     assert_eq!(store.versions("answers").len(), 0);
 }
 
-/// What its caller waits for is nobody's to come back for.
+/// A call that its caller waits for is not stored as a task.
 #[tokio::test]
 async fn a_call_that_is_no_task_is_not_kept() {
     let store = Arc::new(MemoryStateStore::new());

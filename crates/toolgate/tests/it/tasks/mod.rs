@@ -14,13 +14,13 @@ use toolgate::{
     handlers::{Cx, HandlerExit, LogLevel, Server, TaskSupport, Tool, ask},
 };
 
-/// What holds the slow tools until the test lets them go, and sees them end.
+/// Control of the slow tools: holds them until the test releases them, and observes their end.
 #[derive(Default)]
 pub(crate) struct Hand {
     pub(crate) go: Notify,
     /// Signals that a call has reported progress after its end.
     pub(crate) reported_late: Notify,
-    /// How many run.
+    /// Number of running tools.
     running: watch::Sender<usize>,
 }
 
@@ -143,7 +143,7 @@ pub(crate) fn served(tasks: TaskLimits) -> (Arc<ProtocolServer>, Arc<Hand>) {
     (server.build().unwrap(), hand)
 }
 
-/// What a client declares that knows the extension.
+/// Returns the capabilities of a client with the extension.
 pub(crate) fn knows() -> Value {
     json!({"elicitation": {"form": {}}, "extensions": {"io.modelcontextprotocol/tasks": {}}})
 }

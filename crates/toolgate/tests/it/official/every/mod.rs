@@ -179,7 +179,7 @@ fn change(registry: &ItemRegistry, name: &str) {
         .unwrap();
 }
 
-/// What is told before an empty reply comes, by its method.
+/// Returns the methods of the notifications before an empty reply.
 async fn told(peer: &mut Peer, count: usize) -> Vec<String> {
     let mut told = Vec::new();
     while told.len() < count {

@@ -13,10 +13,10 @@ use toolgate::{
     },
 };
 
-/// How many items a page of a list has.
+/// Number of items on a page of a list.
 pub(super) const PAGE: usize = 2;
 
-/// What is offered, in order.
+/// Offered tools, in order.
 pub(super) const TOOLS: [&str; 27] = [
     "all", "blocks", "broken", "choice", "empty", "fails", "fields", "form", "list", "many",
     "meta", "missing", "model", "noisy", "null", "number", "object", "page", "panics", "roots",
@@ -50,9 +50,9 @@ fn asks<T: std::fmt::Debug + 'static>(name: &str, question: fn() -> ask::Questio
 #[derive(Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct City {
-    /// Where.
+    /// Name of the city.
     city: String,
-    /// How many.
+    /// Number of inhabitants.
     count: Option<u32>,
 }
 

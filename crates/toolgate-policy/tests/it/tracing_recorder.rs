@@ -1,6 +1,6 @@
-//! A record without a journal is made for who listens to `tracing`, and only then.
+//! Audit recorder of `tracing` events: it writes a record only if a subscriber listens.
 
-use crate::world::World;
+use crate::pipeline_fixture::PipelineFixture;
 use serde_json::json;
 use std::{
     fmt::Debug,
@@ -50,18 +50,18 @@ impl Visit for Word<'_> {
     fn record_debug(&mut self, _: &Field, _: &dyn Debug) {}
 }
 
-/// What is heard of one call that passes and one that is refused.
-fn heard(level: Level) -> Vec<String> {
+/// Returns the traced events of one allowed and one denied call.
+fn traced_events(level: Level) -> Vec<String> {
     let heard = Arc::new(Mutex::default());
     let ear = Ear {
         level,
         heard: heard.clone(),
     };
-    let world = World::unrecorded();
+    let fixture = PipelineFixture::unrecorded();
     let runtime = tokio::runtime::Builder::new_current_thread();
     let runtime = { runtime }.enable_all().build().unwrap();
     with_default(ear, || {
-        let call = |name| world.go(world.call(name, json!({})));
+        let call = |name| fixture.go(fixture.call(name, json!({})));
         assert!(runtime.block_on(call("look")).is_ok());
         assert!(runtime.block_on(call("nothing")).is_err());
     });
@@ -72,6 +72,9 @@ fn heard(level: Level) -> Vec<String> {
 
 #[test]
 fn who_listens_hears_each_call_begin_and_end() {
-    assert_eq!(heard(Level::INFO), ["call.begin", "call.end", "deny"]);
-    assert!(heard(Level::WARN).is_empty());
+    assert_eq!(
+        traced_events(Level::INFO),
+        ["call.begin", "call.end", "deny"]
+    );
+    assert!(traced_events(Level::WARN).is_empty());
 }

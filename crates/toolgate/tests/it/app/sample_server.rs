@@ -1,4 +1,4 @@
-//! A server that can do a little of all, and clients of it.
+//! Sample server with one item of each kind, and clients of it.
 
 use crate::official::{Side, tapped};
 use serde_json::{Value, json};

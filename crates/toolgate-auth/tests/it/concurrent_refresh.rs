@@ -1,6 +1,6 @@
-//! Renewals, sign-ins and sign-outs at the same time: each takes its turn.
+//! Concurrent token refreshes, sign-ins and sign-outs: each takes its turn.
 
-use crate::world::{LONG, Person, Twist, World};
+use crate::test_servers::{CONFORMANT, ServerBehavior, TestServers, TestUser};
 use futures_util::future::BoxFuture;
 use http::{HeaderMap, Method, StatusCode, Uri, header};
 use std::sync::{
@@ -59,47 +59,47 @@ impl CredentialStore for Held {
     }
 }
 
-/// What is done while a renewal is under way.
-type Meanwhile = fn(&World, &Arc<dyn CredentialStore>) -> BoxFuture<'static, ()>;
+/// Action while a token refresh is in flight.
+type Meanwhile = fn(&TestServers, &Arc<dyn CredentialStore>) -> BoxFuture<'static, ()>;
 
-fn signs_out(world: &World, store: &Arc<dyn CredentialStore>) -> BoxFuture<'static, ()> {
-    let login = with(world, store).build();
+fn signs_out(servers: &TestServers, store: &Arc<dyn CredentialStore>) -> BoxFuture<'static, ()> {
+    let login = with(servers, store).build();
     Box::pin(async move { drop(login.sign_out().await.unwrap()) })
 }
 
-fn signs_in(world: &World, store: &Arc<dyn CredentialStore>) -> BoxFuture<'static, ()> {
-    let login = with(world, store).build();
+fn signs_in(servers: &TestServers, store: &Arc<dyn CredentialStore>) -> BoxFuture<'static, ()> {
+    let login = with(servers, store).build();
     Box::pin(async move { drop(login.sign_in().await.unwrap()) })
 }
 
-fn with(world: &World, store: &Arc<dyn CredentialStore>) -> OAuthClientBuilder {
-    let login = OAuthClient::builder(world.server()).shared_store(store.clone());
-    login.sign_in(Person(world.clone()))
+fn with(servers: &TestServers, store: &Arc<dyn CredentialStore>) -> OAuthClientBuilder {
+    let login = OAuthClient::builder(servers.server()).shared_store(store.clone());
+    login.sign_in(TestUser(servers.clone()))
 }
 
-async fn world() -> World {
-    let world = World::new(Twist {
+async fn servers() -> TestServers {
+    let servers = TestServers::new(ServerBehavior {
         life: 0,
         takes_back: Some(200),
-        ..LONG
+        ..CONFORMANT
     });
-    world.await
+    servers.await
 }
 
 /// A renewal that is not answered until something else is done, or waits for its turn.
-async fn renewed_meanwhile(world: &World, held: &Arc<Held>, what: Meanwhile) {
+async fn renewed_meanwhile(servers: &TestServers, held: &Arc<Held>, what: Meanwhile) {
     let store: Arc<dyn CredentialStore> = held.clone();
-    with(world, &store).build().sign_in().await.unwrap();
-    world.twist(|twist| twist.life = 3600);
-    let release = world.hold();
-    let running = OAuthClient::builder(world.server())
+    with(servers, &store).build().sign_in().await.unwrap();
+    servers.behavior(|behavior| behavior.life = 3600);
+    let release = servers.hold();
+    let running = OAuthClient::builder(servers.server())
         .shared_store(store.clone())
         .build();
-    let renewal = world.call(&running, "tools/list");
+    let renewal = servers.call(&running, "tools/list");
     let other = async {
-        world.until_asked("/token", 2).await;
+        servers.until_asked("/token", 2).await;
         let turns = held.asked.load(SeqCst);
-        let mut other = what(world, &store);
+        let mut other = what(servers, &store);
         let waits = async {
             while held.asked.load(SeqCst) == turns {
                 tokio::task::yield_now().await;
@@ -117,17 +117,17 @@ async fn renewed_meanwhile(world: &World, held: &Arc<Held>, what: Meanwhile) {
     let (_, ()) = tokio::join!(renewal, other);
 }
 
-async fn kept(world: &World, store: &dyn CredentialStore) -> Option<String> {
-    let kept = store.grant(world.server().as_str()).await.unwrap()?;
+async fn kept(servers: &TestServers, store: &dyn CredentialStore) -> Option<String> {
+    let kept = store.grant(servers.server().as_str()).await.unwrap()?;
     Some(kept.refresh_token?.reveal().to_owned())
 }
 
 #[tokio::test]
 async fn what_is_signed_out_during_a_renewal_does_not_come_back() {
-    let (world, held) = (world().await, Arc::new(Held::default()));
-    renewed_meanwhile(&world, &held, signs_out).await;
-    assert_eq!(kept(&world, &*held).await, None);
-    let back = world.asked("/back");
+    let (servers, held) = (servers().await, Arc::new(Held::default()));
+    renewed_meanwhile(&servers, &held, signs_out).await;
+    assert_eq!(kept(&servers, &*held).await, None);
+    let back = servers.asked("/back");
     let back: Vec<_> = back.iter().filter_map(|one| one.field("token")).collect();
     assert_eq!(
         back,
@@ -138,16 +138,16 @@ async fn what_is_signed_out_during_a_renewal_does_not_come_back() {
 
 #[tokio::test]
 async fn a_sign_in_during_a_renewal_is_what_is_kept() {
-    let (world, held) = (world().await, Arc::new(Held::default()));
-    renewed_meanwhile(&world, &held, signs_in).await;
-    assert_eq!(kept(&world, &*held).await.as_deref(), Some("refresh-2"));
+    let (servers, held) = (servers().await, Arc::new(Held::default()));
+    renewed_meanwhile(&servers, &held, signs_in).await;
+    assert_eq!(kept(&servers, &*held).await.as_deref(), Some("refresh-2"));
 }
 
 #[tokio::test]
 async fn what_is_wanted_during_a_renewal_is_kept_beside_the_new_token() {
-    let (world, held) = (world().await, Arc::new(Held::default()));
-    renewed_meanwhile(&world, &held, |world, store| {
-        let login = OAuthClient::builder(world.server())
+    let (servers, held) = (servers().await, Arc::new(Held::default()));
+    renewed_meanwhile(&servers, &held, |servers, store| {
+        let login = OAuthClient::builder(servers.server())
             .shared_store(store.clone())
             .build();
         Box::pin(async move {
@@ -172,7 +172,11 @@ async fn what_is_wanted_during_a_renewal_is_kept_beside_the_new_token() {
         })
     })
     .await;
-    let grant = held.grant(world.server().as_str()).await.unwrap().unwrap();
+    let grant = held
+        .grant(servers.server().as_str())
+        .await
+        .unwrap()
+        .unwrap();
     assert_eq!(grant.demanded_scopes.to_string(), "write");
     assert!(grant.refresh_token.unwrap().matches("refresh-1"));
 }
@@ -184,21 +188,21 @@ async fn a_renewal_of_an_older_grant_overwrites_nothing() {
         (signs_in as Meanwhile, Some("refresh-2")),
         (signs_out, None),
     ] {
-        let world = world().await;
+        let servers = servers().await;
         let store: Arc<dyn CredentialStore> = Arc::new(MemoryCredentialStore::new());
-        with(&world, &store).build().sign_in().await.unwrap();
-        world.twist(|twist| twist.life = 3600);
-        let release = world.hold();
-        let running = OAuthClient::builder(world.server())
+        with(&servers, &store).build().sign_in().await.unwrap();
+        servers.behavior(|behavior| behavior.life = 3600);
+        let release = servers.hold();
+        let running = OAuthClient::builder(servers.server())
             .shared_store(store.clone())
             .build();
         let other = async {
-            world.until_asked("/token", 2).await;
-            what(&world, &store).await;
+            servers.until_asked("/token", 2).await;
+            what(&servers, &store).await;
             drop(release);
         };
-        let (called, ()) = tokio::join!(world.call(&running, "tools/list"), other);
-        assert_eq!(kept(&world, &*store).await.as_deref(), left);
+        let (called, ()) = tokio::join!(servers.call(&running, "tools/list"), other);
+        assert_eq!(kept(&servers, &*store).await.as_deref(), left);
         match left {
             Some(_) => assert_eq!(called.unwrap(), StatusCode::OK),
             None => assert_eq!(called.unwrap_err().kind(), AuthErrorKind::NeedsSignIn),

@@ -1,4 +1,4 @@
-//! Calls that wait for their turn, and those that find no room.
+//! Queue of the concurrency limits: queued calls, and calls beyond the queue.
 
 use crate::help::{Modern, SOON, Setup, answer_of, until};
 use serde_json::{Value, json};

@@ -1,5 +1,5 @@
-//! A server and an authorization server on loopback that can be made to misbehave, a person who signs in at once, and
-//! a transport that does what its credentials say.
+//! Test servers: an MCP server and an authorization server on loopback that can misbehave, a user who signs in at once,
+//! and a transport that applies its credentials.
 
 use futures_util::future::BoxFuture;
 use http::{HeaderMap, Method, StatusCode, Uri, header};
@@ -23,31 +23,31 @@ use toolgate_auth::{
     },
 };
 
-/// What is otherwise than it should be.
+/// Deviations of the servers from correct behavior.
 #[derive(Clone, Default)]
-pub(crate) struct Twist {
-    /// What the server says it is.
+pub(crate) struct ServerBehavior {
+    /// Resource identifier that the MCP server claims.
     pub(crate) resource: Option<String>,
-    /// Where a person is sent.
+    /// Authorization page of the user.
     pub(crate) page: Option<String>,
-    /// Who the authorization server says it is.
+    /// Issuer that the authorization server claims.
     pub(crate) issuer: Option<String>,
     pub(crate) no_s256: bool,
     pub(crate) says_iss: bool,
-    /// What comes back with the person.
+    /// `iss` of the authorization response.
     pub(crate) iss: Option<String>,
     pub(crate) state: Option<String>,
-    /// Where the token endpoint redirects to.
+    /// Redirect target of the token endpoint.
     pub(crate) token_leads_to: Option<String>,
-    /// Where tokens are given back, if anywhere, and how that answers.
+    /// Status of the revocation endpoint; `None` if there is none.
     pub(crate) takes_back: Option<u16>,
-    /// Whether the authorization server takes documents that describe clients.
+    /// True if the authorization server supports Client ID Metadata Documents.
     pub(crate) takes_documents: bool,
-    /// Why it registers nobody.
+    /// Error of client registration.
     pub(crate) registers_not: Option<&'static str>,
-    /// How the token endpoint refuses.
+    /// Error of the token endpoint.
     pub(crate) refuses: Option<&'static str>,
-    /// How long tokens live, in seconds.
+    /// Lifetime of tokens, in seconds.
     pub(crate) life: u64,
     /// The scope that the server wants, and whether it never has enough.
     pub(crate) scope: Option<&'static str>,
@@ -64,26 +64,26 @@ pub(crate) struct Twist {
     /// Tokens are bound to a key, and proofs need the nonce of the day, which is another one each time that tokens are
     /// revoked.
     pub(crate) bound: bool,
-    /// How clients say there who they are, and how they may sign.
+    /// Supported client authentication methods.
     pub(crate) methods: Option<&'static [&'static str]>,
     pub(crate) algorithms: Option<&'static [&'static str]>,
     /// The path below which the authorization server lies.
     pub(crate) tenant: &'static str,
-    /// What some paths answer instead: status, a line of the head, body.
+    /// Replaced answers by path: status, a header line, body.
     pub(crate) instead: Vec<(&'static str, u16, String, &'static str)>,
-    /// Where the server's metadata is, where that is no well-known place; said in each refusal.
+    /// URL of the server's metadata if it is no well-known one; in each rejection.
     pub(crate) hint: Option<&'static str>,
-    /// Where the metadata of the authorization server is, where that is not the first place.
+    /// Path of the authorization server metadata, if it is not the first candidate.
     pub(crate) metadata_at: Option<&'static str>,
-    /// How renewals are refused.
+    /// Error of token refreshes.
     pub(crate) renews_not: Option<&'static str>,
     /// The id of who registers, and until when the secret is good that comes with it.
     pub(crate) registers_as: Option<&'static str>,
     pub(crate) secret_until: Option<u64>,
 }
 
-/// Nothing is otherwise, and tokens live for an hour.
-pub(crate) const LONG: Twist = Twist {
+/// Correct behavior; tokens live for an hour.
+pub(crate) const CONFORMANT: ServerBehavior = ServerBehavior {
     resource: None,
     page: None,
     issuer: None,
@@ -133,17 +133,17 @@ impl Asked {
 }
 
 #[derive(Clone)]
-pub(crate) struct World(Arc<Inner>);
+pub(crate) struct TestServers(Arc<Inner>);
 
 struct Inner {
     address: SocketAddr,
-    twist: Mutex<Twist>,
+    behavior: Mutex<ServerBehavior>,
     asked: Mutex<Vec<Asked>>,
     tokens: Mutex<Tokens>,
     visits: Mutex<Vec<Url>>,
     count: AtomicUsize,
     nonce: AtomicUsize,
-    /// What the server got as `Authorization`.
+    /// `Authorization` headers that the server received.
     shown: Mutex<Vec<String>>,
     held: Mutex<Option<oneshot::Receiver<()>>>,
 }
@@ -155,12 +155,12 @@ struct Tokens {
     refresh: Option<String>,
 }
 
-impl World {
-    pub(crate) async fn new(twist: Twist) -> World {
+impl TestServers {
+    pub(crate) async fn new(behavior: ServerBehavior) -> TestServers {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let world = World(Arc::new(Inner {
+        let servers = TestServers(Arc::new(Inner {
             address: listener.local_addr().unwrap(),
-            twist: Mutex::new(twist),
+            behavior: Mutex::new(behavior),
             asked: Mutex::default(),
             tokens: Mutex::default(),
             visits: Mutex::default(),
@@ -169,7 +169,7 @@ impl World {
             shown: Mutex::default(),
             held: Mutex::default(),
         }));
-        let serving = world.clone();
+        let serving = servers.clone();
         #[allow(clippy::disallowed_methods, reason = "a server of a test")]
         tokio::spawn(async move {
             loop {
@@ -177,7 +177,7 @@ impl World {
                 tokio::spawn(serving.clone().answer(stream));
             }
         });
-        world
+        servers
     }
 
     pub(crate) fn origin(&self) -> String {
@@ -188,11 +188,11 @@ impl World {
         Url::parse(&format!("{}/mcp", self.origin())).unwrap()
     }
 
-    pub(crate) fn twist(&self, change: impl FnOnce(&mut Twist)) {
-        change(&mut self.0.twist.lock().unwrap());
+    pub(crate) fn behavior(&self, change: impl FnOnce(&mut ServerBehavior)) {
+        change(&mut self.0.behavior.lock().unwrap());
     }
 
-    /// What an endpoint was asked.
+    /// Returns the requests to an endpoint.
     pub(crate) fn asked(&self, path: &str) -> Vec<Asked> {
         let asked = self.0.asked.lock().unwrap();
         asked
@@ -208,7 +208,7 @@ impl World {
         asked.iter().map(|one| one.path.clone()).collect()
     }
 
-    /// What tokens were asked for with.
+    /// Returns the grant types of the token requests.
     pub(crate) fn grants(&self) -> Vec<String> {
         let asked = self.asked("/token");
         asked
@@ -236,12 +236,12 @@ impl World {
         asked.await.expect("it is asked");
     }
 
-    /// Where the person was sent.
+    /// Returns the authorization URLs that the user opened.
     pub(crate) fn visits(&self) -> Vec<Url> {
         self.0.visits.lock().unwrap().clone()
     }
 
-    /// What the server got as `Authorization`, empty where there was none.
+    /// Returns the `Authorization` headers that the server received, empty if there was none.
     pub(crate) fn shown(&self) -> Vec<String> {
         self.0.shown.lock().unwrap().clone()
     }
@@ -289,17 +289,17 @@ impl World {
     }
 
     fn mcp(&self, sent: &HeaderMap) -> (StatusCode, HeaderMap) {
-        let twist = self.0.twist.lock().unwrap().clone();
+        let behavior = self.0.behavior.lock().unwrap().clone();
         let tokens = self.0.tokens.lock().unwrap();
         let shown = sent.get(header::AUTHORIZATION);
         let shown = shown.map_or("", |value| value.to_str().unwrap());
         self.0.shown.lock().unwrap().push(shown.to_owned());
-        let scheme = if twist.bound { "DPoP" } else { "Bearer" };
-        let wanted = twist
+        let scheme = if behavior.bound { "DPoP" } else { "Bearer" };
+        let wanted = behavior
             .scope
             .map(|scope| format!(", scope=\"{scope}\""))
             .unwrap_or_default();
-        let hint = self.hint(&twist);
+        let hint = self.hint(&behavior);
         let no = |status, error: &str| {
             let mut headers = HeaderMap::new();
             let value = format!("{scheme} error=\"{error}\"{wanted}{hint}");
@@ -308,22 +308,22 @@ impl World {
             (status, headers)
         };
         // A proof comes before the token that it is for.
-        if twist.bound && !shown.is_empty() && nonce_of(sent).as_deref() != Some(&self.nonce()) {
+        if behavior.bound && !shown.is_empty() && nonce_of(sent).as_deref() != Some(&self.nonce()) {
             return no(StatusCode::UNAUTHORIZED, "use_dpop_nonce");
         }
         let good = tokens
             .good
             .as_ref()
             .map(|token| format!("{scheme} {token}"));
-        if twist.deaf || good.as_deref() != Some(shown) {
+        if behavior.deaf || good.as_deref() != Some(shown) {
             return no(StatusCode::UNAUTHORIZED, "invalid_token");
         }
-        let covered = twist.scope.is_none_or(|scope| {
+        let covered = behavior.scope.is_none_or(|scope| {
             scope
                 .split(' ')
                 .all(|one| tokens.scope.split(' ').any(|had| had == one))
         });
-        if twist.insatiable || !covered {
+        if behavior.insatiable || !covered {
             return no(StatusCode::FORBIDDEN, "insufficient_scope");
         }
         (StatusCode::OK, HeaderMap::new())
@@ -333,9 +333,9 @@ impl World {
         format!("nonce-{}", self.0.nonce.load(SeqCst))
     }
 
-    /// What a refusal says of where the metadata is.
-    fn hint(&self, twist: &Twist) -> String {
-        let hint = twist.hint.map(|hint| format!("{}{hint}", self.origin()));
+    /// Returns the metadata hint of a rejection.
+    fn hint(&self, behavior: &ServerBehavior) -> String {
+        let hint = behavior.hint.map(|hint| format!("{}{hint}", self.origin()));
         hint.map(|hint| format!(", resource_metadata=\"{hint}\""))
             .unwrap_or_default()
     }
@@ -353,7 +353,7 @@ impl World {
                 return;
             }
         };
-        let instead = self.0.twist.lock().unwrap().instead.clone();
+        let instead = self.0.behavior.lock().unwrap().instead.clone();
         let instead = instead.into_iter().find(|(path, ..)| *path == asked.path);
         let (status, line, body) = match instead {
             Some((_, status, line, body)) if line.is_empty() => {
@@ -378,65 +378,69 @@ impl World {
     }
 
     fn say(&self, asked: &Asked) -> (u16, String, String) {
-        let twist = self.0.twist.lock().unwrap().clone();
-        let (origin, tenant) = (self.origin(), twist.tenant);
+        let behavior = self.0.behavior.lock().unwrap().clone();
+        let (origin, tenant) = (self.origin(), behavior.tenant);
         let none = (404, String::new(), String::new());
         let ok = |value: serde_json::Value| (200, String::new(), value.to_string());
         let path = asked.path.as_str();
-        if twist.silent && path.starts_with("/.well-known") {
+        if behavior.silent && path.starts_with("/.well-known") {
             return none;
         }
         if path == "/mcp" {
             let line = "\r\nWWW-Authenticate: Bearer error=\"invalid_token\"";
-            return (401, format!("{line}{}", self.hint(&twist)), String::new());
+            return (
+                401,
+                format!("{line}{}", self.hint(&behavior)),
+                String::new(),
+            );
         }
         if path
-            == twist
+            == behavior
                 .hint
                 .unwrap_or("/.well-known/oauth-protected-resource/mcp")
         {
             return ok(serde_json::json!({
-                "resource": twist.resource.unwrap_or(format!("{origin}/mcp")),
+                "resource": behavior.resource.unwrap_or(format!("{origin}/mcp")),
                 "authorization_servers": [format!("{origin}{tenant}")],
             }));
         }
         let first = format!("/.well-known/oauth-authorization-server{tenant}");
-        if path == twist.metadata_at.unwrap_or(&first) {
-            let back = twist.takes_back.map(|_| format!("{origin}/back"));
+        if path == behavior.metadata_at.unwrap_or(&first) {
+            let back = behavior.takes_back.map(|_| format!("{origin}/back"));
             return ok(serde_json::json!({
                 "revocation_endpoint": back,
-                "issuer": twist.issuer.unwrap_or(format!("{origin}{tenant}")),
-                "authorization_endpoint": twist.page.unwrap_or(format!("{origin}/authorize")),
+                "issuer": behavior.issuer.unwrap_or(format!("{origin}{tenant}")),
+                "authorization_endpoint": behavior.page.unwrap_or(format!("{origin}/authorize")),
                 "token_endpoint": format!("{origin}/token"),
                 "registration_endpoint": format!("{origin}/register"),
-                "code_challenge_methods_supported": if twist.no_s256 { vec!["plain"] } else { vec!["S256"] },
-                "authorization_response_iss_parameter_supported": twist.says_iss,
-                "client_id_metadata_document_supported": twist.takes_documents,
-                "token_endpoint_auth_methods_supported": twist.methods.unwrap_or(&["none"]),
-                "token_endpoint_auth_signing_alg_values_supported": twist.algorithms,
-                "dpop_signing_alg_values_supported": twist.bound.then_some(["ES256"]),
+                "code_challenge_methods_supported": if behavior.no_s256 { vec!["plain"] } else { vec!["S256"] },
+                "authorization_response_iss_parameter_supported": behavior.says_iss,
+                "client_id_metadata_document_supported": behavior.takes_documents,
+                "token_endpoint_auth_methods_supported": behavior.methods.unwrap_or(&["none"]),
+                "token_endpoint_auth_signing_alg_values_supported": behavior.algorithms,
+                "dpop_signing_alg_values_supported": behavior.bound.then_some(["ES256"]),
             }));
         }
         match path {
-            "/register" if twist.registers_not.is_some() => (
+            "/register" if behavior.registers_not.is_some() => (
                 400,
                 String::new(),
-                format!("{{\"error\":\"{}\"}}", twist.registers_not.unwrap()),
+                format!("{{\"error\":\"{}\"}}", behavior.registers_not.unwrap()),
             ),
             "/register" => {
                 let id = format!("id-of{}", tenant.replace('/', "-"));
                 let mut client =
-                    serde_json::json!({"client_id": twist.registers_as.unwrap_or(&id)});
-                if let Some(until) = twist.secret_until {
+                    serde_json::json!({"client_id": behavior.registers_as.unwrap_or(&id)});
+                if let Some(until) = behavior.secret_until {
                     client["client_secret"] = "a-secret".into();
                     client["client_secret_expires_at"] = until.into();
                     client["token_endpoint_auth_method"] = "client_secret_post".into();
                 }
                 (201, String::new(), client.to_string())
             }
-            "/token" => self.token(asked, &twist),
+            "/token" => self.token(asked, &behavior),
             "/back" => (
-                twist.takes_back.unwrap_or(404),
+                behavior.takes_back.unwrap_or(404),
                 String::new(),
                 String::new(),
             ),
@@ -444,12 +448,12 @@ impl World {
         }
     }
 
-    fn token(&self, asked: &Asked, twist: &Twist) -> (u16, String, String) {
-        if let Some(to) = &twist.token_leads_to {
+    fn token(&self, asked: &Asked, behavior: &ServerBehavior) -> (u16, String, String) {
+        if let Some(to) = &behavior.token_leads_to {
             return (307, to.clone(), String::new());
         }
         let no = |code: &str| (400, String::new(), format!("{{\"error\":\"{code}\"}}"));
-        if let Some((status, words)) = twist.refuses_with {
+        if let Some((status, words)) = behavior.refuses_with {
             let form = form_urlencoded::parse(asked.body.as_bytes());
             let sent: Vec<_> = form.map(|(key, value)| format!("{key}={value}")).collect();
             return (
@@ -458,11 +462,11 @@ impl World {
                 words.replace("BODY", &sent.join(" ")),
             );
         }
-        if let Some(code) = twist.refuses {
+        if let Some(code) = behavior.refuses {
             return no(code);
         }
         let renews = asked.field("grant_type").as_deref() == Some("refresh_token");
-        if let Some(code) = twist.renews_not.filter(|_| renews) {
+        if let Some(code) = behavior.renews_not.filter(|_| renews) {
             return no(code);
         }
         let mut tokens = self.0.tokens.lock().unwrap();
@@ -472,12 +476,12 @@ impl World {
             return no("invalid_grant");
         }
         let n = self.0.count.fetch_add(1, SeqCst);
-        tokens.good = Some(format!("access{}-{n}", twist.tenant.replace('/', "-")));
+        tokens.good = Some(format!("access{}-{n}", behavior.tenant.replace('/', "-")));
         tokens.refresh = Some(format!("refresh-{n}"));
-        let refresh = tokens.refresh.as_ref().filter(|_| !twist.no_refresh);
+        let refresh = tokens.refresh.as_ref().filter(|_| !behavior.no_refresh);
         let body = serde_json::json!({
-            "access_token": tokens.good, "token_type": if twist.bound { "DPoP" } else { "Bearer" },
-            "expires_in": twist.life, "refresh_token": refresh, "scope": twist.granted,
+            "access_token": tokens.good, "token_type": if behavior.bound { "DPoP" } else { "Bearer" },
+            "expires_in": behavior.life, "refresh_token": refresh, "scope": behavior.granted,
         });
         (200, String::new(), body.to_string())
     }
@@ -510,14 +514,14 @@ fn whole(bytes: &[u8]) -> Option<Asked> {
 
 /// Signs in at once.
 #[derive(Clone)]
-pub(crate) struct Person(pub(crate) World);
+pub(crate) struct TestUser(pub(crate) TestServers);
 
-/// Comes back elsewhere, where there is another place than that of [`Person`]; and what happens while away.
+/// Comes back elsewhere, where there is another place than that of [`TestUser`]; and what happens while away.
 #[derive(Clone)]
 pub(crate) struct Traveller {
-    pub(crate) world: World,
+    pub(crate) servers: TestServers,
     pub(crate) redirect: &'static str,
-    pub(crate) meanwhile: fn(&mut Twist),
+    pub(crate) meanwhile: fn(&mut ServerBehavior),
     pub(crate) comes_back: bool,
 }
 
@@ -536,16 +540,16 @@ impl PendingSignIn for Traveller {
     }
 
     fn open_and_wait(self: Box<Self>, url: Url) -> BoxFuture<'static, Result<String, AuthError>> {
-        self.world.twist(self.meanwhile);
+        self.servers.behavior(self.meanwhile);
         if !self.comes_back {
             let nobody = AuthError::new(AuthErrorKind::NeedsSignIn, "nobody came back");
             return Box::pin(async { Err(nobody) });
         }
-        Box::new(Person(self.world)).open_and_wait(url)
+        Box::new(TestUser(self.servers)).open_and_wait(url)
     }
 }
 
-impl SignIn for Person {
+impl SignIn for TestUser {
     fn begin<'a>(
         &'a self,
         _: Option<&'a str>,
@@ -554,14 +558,14 @@ impl SignIn for Person {
     }
 }
 
-impl PendingSignIn for Person {
+impl PendingSignIn for TestUser {
     fn redirect_uri(&self) -> &str {
         "http://127.0.0.1:1/callback"
     }
 
     fn open_and_wait(self: Box<Self>, url: Url) -> BoxFuture<'static, Result<String, AuthError>> {
-        let world = self.0;
-        let twist = world.0.twist.lock().unwrap().clone();
+        let servers = self.0;
+        let behavior = servers.0.behavior.lock().unwrap().clone();
         let query: Vec<(String, String)> = form_urlencoded::parse(url.query().unwrap().as_bytes())
             .into_owned()
             .collect();
@@ -571,12 +575,12 @@ impl PendingSignIn for Person {
                 .find(|(name, _)| name == key)
                 .map(|(_, value)| value.clone())
         };
-        world.0.tokens.lock().unwrap().scope = get("scope").unwrap_or_default();
-        world.0.visits.lock().unwrap().push(url);
+        servers.0.tokens.lock().unwrap().scope = get("scope").unwrap_or_default();
+        servers.0.visits.lock().unwrap().push(url);
         let mut back = form_urlencoded::Serializer::new(String::new());
         back.append_pair("code", "the-code");
-        back.append_pair("state", &twist.state.or(get("state")).unwrap());
-        if let Some(iss) = &twist.iss {
+        back.append_pair("state", &behavior.state.or(get("state")).unwrap());
+        if let Some(iss) = &behavior.iss {
             back.append_pair("iss", iss);
         }
         let back = back.finish();

@@ -1,5 +1,5 @@
-//! A call that lacks a sign-in of its caller leads the caller's own user to a page, by a question to its client. The page
-//! asks for the key of the caller first.
+//! Sign-in links: an input request leads the user of a caller without a sign-in to a page. The page first asks for the
+//! caller's API key.
 
 use crate::{
     help::{Client, Gate, Modern, Response, Script, answer_of, browser, real, send, shot},
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use std::thread;
 use toolgate_testkit::NEWEST_REVISION;
 
-/// What the server offers is known once one caller has used it.
+/// Signs in a first caller, whose call makes the server's tools known to the gateway.
 pub(crate) fn known(gate: &Gate) {
     let first = key(gate, "first");
     sign_in(gate, "key:first");
@@ -49,7 +49,7 @@ pub(crate) fn page(gate: &Gate, answer: &Value, caller: &str) -> (String, String
     (url.clone(), link.to_owned())
 }
 
-/// What the client says once its user has opened the page, or has not.
+/// Returns the client's answer after its user opened the page or declined.
 fn answered(answer: &Value, action: &str) -> Value {
     json!({
         "requestState": answer["result"]["requestState"],

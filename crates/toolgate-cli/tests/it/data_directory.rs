@@ -1,4 +1,4 @@
-//! Where the commands look for the data: in one place, which the config names.
+//! Data directory of the commands: the one that the config names.
 
 use crate::help::{Setup, TempDir, output, toolgate};
 use crate::keys::add;

@@ -1,4 +1,4 @@
-//! One over each limit, through the whole program: that a key of the config has the effect that the reference says.
+//! Limits of the config, each exceeded by one through the whole program: each key has the effect of its reference.
 
 use crate::help::{
     Gate, LONG, Modern, SOON, Session, Setup, TempDir, answer_of, raw, request, send, until,

@@ -1,6 +1,6 @@
-//! All orders of what can happen to a question, and what two processes do at the same time. Exactly one end each.
+//! Interleavings of the steps of an approval, also between two processes. Each has exactly one end.
 
-use crate::world::{World, again, approval, text};
+use crate::pipeline_fixture::{PipelineFixture, again, approval, text};
 use serde_json::{Value, json};
 use std::{
     sync::{Arc, Mutex},
@@ -17,7 +17,7 @@ use toolgate_policy::{
     WritePrecondition,
 };
 
-/// What can happen to a question.
+/// Step in the life of an approval.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Step {
     Approve,
@@ -40,7 +40,7 @@ const STEPS: [Step; 7] = [
 ];
 
 /// All orders of these.
-fn orders(steps: &[Step]) -> Vec<Vec<Step>> {
+fn interleavings(steps: &[Step]) -> Vec<Vec<Step>> {
     if steps.is_empty() {
         return vec![Vec::new()];
     }
@@ -48,7 +48,7 @@ fn orders(steps: &[Step]) -> Vec<Vec<Step>> {
     for (at, first) in steps.iter().enumerate() {
         let mut rest = steps.to_vec();
         rest.remove(at);
-        all.extend(orders(&rest).into_iter().map(|mut order| {
+        all.extend(interleavings(&rest).into_iter().map(|mut order| {
             order.insert(0, *first);
             order
         }));
@@ -56,7 +56,7 @@ fn orders(steps: &[Step]) -> Vec<Vec<Step>> {
     all
 }
 
-/// What should become of it, worked out from the order alone.
+/// Reference model: the expected state, computed from the order alone.
 #[derive(Default)]
 struct Model {
     yes: Option<bool>,
@@ -86,10 +86,10 @@ impl Model {
 }
 
 async fn play(order: &[Step]) -> (bool, usize) {
-    let world = World::unrecorded();
-    let desk = &world.route.approvals;
-    let call = world.call("wipe", json!({"path": "/x"}));
-    let questions = world.asked(&call).await;
+    let fixture = PipelineFixture::unrecorded();
+    let desk = &fixture.route.approvals;
+    let call = fixture.call("wipe", json!({"path": "/x"}));
+    let questions = fixture.asked(&call).await;
     let id = approval(&questions);
     let InputRequestKind::Approve(shown) = &questions.requests[0].kind else {
         panic!()
@@ -124,12 +124,12 @@ async fn play(order: &[Step]) -> (bool, usize) {
                     .unwrap();
             }
             Step::Back => {
-                let before = world.reached();
-                let outcome = world.go(again(&call, &questions)).await;
+                let before = fixture.reached();
+                let outcome = fixture.go(again(&call, &questions)).await;
                 model.step(*step);
                 let ran = matches!(outcome, Ok(Outcome::Done(_)));
                 assert_eq!(ran, model.ran.is_some(), "{order:?} {outcome:?}");
-                assert_eq!(world.reached() - before, usize::from(ran));
+                assert_eq!(fixture.reached() - before, usize::from(ran));
                 continue;
             }
         }
@@ -140,18 +140,22 @@ async fn play(order: &[Step]) -> (bool, usize) {
     assert!(woken.is_ok(), "{order:?}: still waits");
     drop(attended);
     assert!(desk.list().iter().all(|view| !view.is_awaited), "{order:?}");
-    let text = world.script.reached.lock().unwrap().clone();
+    let text = fixture.script.reached.lock().unwrap().clone();
     match model.ran {
         Some(true) => assert_eq!(text, [r#"{"path":"/edited"}"#], "{order:?}"),
         Some(false) => assert_eq!(text, [r#"{"path":"/x"}"#], "{order:?}"),
         None => assert_eq!(text, [""; 0], "{order:?}"),
     }
     // One end, and nothing left behind once its time is over twice.
-    assert!(world.watcher.open.lock().unwrap().is_empty(), "{order:?}");
+    assert!(fixture.watcher.open.lock().unwrap().is_empty(), "{order:?}");
     tokio::time::advance(Duration::from_secs(1300)).await;
     assert_eq!(desk.list().len(), 0, "{order:?}");
     assert!(desk.find(&id).is_none(), "{order:?}");
-    assert_eq!(world.route.store.entries("approvals").len(), 0, "{order:?}");
+    assert_eq!(
+        fixture.route.store.entries("approvals").len(),
+        0,
+        "{order:?}"
+    );
     (model.ran.is_some(), text.len())
 }
 
@@ -159,9 +163,9 @@ async fn play(order: &[Step]) -> (bool, usize) {
 #[test]
 fn t28_every_order_of_steps_has_one_end() {
     let all = match std::env::var_os("TOOLGATE_LONG") {
-        Some(_) => orders(&STEPS),
+        Some(_) => interleavings(&STEPS),
         None => {
-            let mut some = orders(&STEPS[1..]);
+            let mut some = interleavings(&STEPS[1..]);
             for (n, order) in some.iter_mut().enumerate() {
                 order.insert(n % 7, Step::Cancel);
             }
@@ -195,7 +199,7 @@ struct Slow {
     /// The table of each write, and what lets it happen.
     held: Mutex<Vec<(String, watch::Sender<bool>)>>,
     broken: std::sync::atomic::AtomicBool,
-    /// Whether another process is faster with each write.
+    /// True if another process wins each write.
     conflicts: std::sync::atomic::AtomicBool,
     /// The table whose writes fail.
     full: Mutex<Option<&'static str>>,
@@ -258,16 +262,16 @@ impl Slow {
 }
 
 /// Two processes over one store: each with its own desk.
-fn two() -> (World, World, Arc<Slow>) {
+fn two() -> (PipelineFixture, PipelineFixture, Arc<Slow>) {
     let slow = Arc::new(Slow::default());
-    let world = |slow: &Arc<Slow>| {
-        let mut world = World::unrecorded();
-        world.route.store = slow.clone();
-        let recorder = world.route.recorder.clone();
-        world.route.approvals = ApprovalService::new(recorder, slow.clone(), Default::default());
-        world
+    let fixture = |slow: &Arc<Slow>| {
+        let mut fixture = PipelineFixture::unrecorded();
+        fixture.route.store = slow.clone();
+        let recorder = fixture.route.recorder.clone();
+        fixture.route.approvals = ApprovalService::new(recorder, slow.clone(), Default::default());
+        fixture
     };
-    (world(&slow), world(&slow), slow)
+    (fixture(&slow), fixture(&slow), slow)
 }
 
 /// Lets both go, whoever writes first by `first`; all writes after that happen at once.
@@ -304,7 +308,7 @@ async fn at_once<F: Future>(slow: &Slow, work: F) -> F::Output {
     }
 }
 
-async fn approved(a: &World, slow: &Slow) -> (Call, InputRequests) {
+async fn approved(a: &PipelineFixture, slow: &Slow) -> (Call, InputRequests) {
     let call = a.call("wipe", json!({}));
     let questions = at_once(slow, a.asked(&call)).await;
     let id = approval(&questions);
@@ -474,7 +478,7 @@ async fn what_changes_while_the_yes_is_used_does_not_leave() {
         while slow.held() == 0 {
             tokio::task::yield_now().await;
         }
-        a.tools(vec![crate::world::item(
+        a.tools(vec![crate::pipeline_fixture::item(
             json!({"name": "wipe", "description": "new", "inputSchema": {"type": "object"}}),
         )]);
         slow.release_all();
@@ -532,18 +536,18 @@ async fn a_decision_that_is_always_overtaken_says_so() {
 }
 
 /// A process with a journal over a slow store.
-fn recorded() -> (World, Arc<Slow>) {
+fn recorded() -> (PipelineFixture, Arc<Slow>) {
     let slow = Arc::new(Slow::default());
-    let mut world = World::new();
-    world.route.store = slow.clone();
-    let recorder = world.route.recorder.clone();
-    world.route.approvals = ApprovalService::new(recorder, slow.clone(), Default::default());
-    (world, slow)
+    let mut fixture = PipelineFixture::new();
+    fixture.route.store = slow.clone();
+    let recorder = fixture.route.recorder.clone();
+    fixture.route.approvals = ApprovalService::new(recorder, slow.clone(), Default::default());
+    (fixture, slow)
 }
 
 /// The states of all approvals in the audit log, with the grant that each names.
-fn states(world: &World) -> Vec<(String, bool)> {
-    let records = world.events("approval").into_iter();
+fn states(fixture: &PipelineFixture) -> Vec<(String, bool)> {
+    let records = fixture.events("approval").into_iter();
     let state = |record: Value| {
         let state = record["state"].as_str().unwrap().to_owned();
         (state, record["grant"].is_string())

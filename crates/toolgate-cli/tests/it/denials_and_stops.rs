@@ -1,5 +1,5 @@
-//! A no is a no, a stop is a stop, and what is hidden stays hidden: also beside a second gateway, with a request sent
-//! twice, with a server that is down, and at the limit of connections.
+//! Denials, stops and hidden tools hold in odd situations: beside a second gateway, for a request sent twice, with a
+//! server that is down, and at the limit of connections.
 
 use crate::help::{
     Gate, Modern, SOON, Setup, TempDir, answer_of, raw, toolgate, traced_config, until,

@@ -1,6 +1,6 @@
-//! What is kept in a directory.
+//! Credentials in a file store.
 
-use crate::world::{Person, Twist, World};
+use crate::test_servers::{ServerBehavior, TestServers, TestUser};
 use futures_util::future::join_all;
 use http::StatusCode;
 use std::{fs, os::unix::fs::PermissionsExt, path::PathBuf};
@@ -16,9 +16,9 @@ impl Folder {
         Folder(path)
     }
 
-    fn login(&self, world: &World) -> OAuthClient {
-        let login = OAuthClient::builder(world.server()).store(FileCredentialStore::new(&self.0));
-        login.sign_in(Person(world.clone())).build()
+    fn login(&self, servers: &TestServers) -> OAuthClient {
+        let login = OAuthClient::builder(servers.server()).store(FileCredentialStore::new(&self.0));
+        login.sign_in(TestUser(servers.clone())).build()
     }
 }
 
@@ -28,10 +28,10 @@ impl Drop for Folder {
     }
 }
 
-async fn world() -> World {
-    World::new(Twist {
+async fn servers() -> TestServers {
+    TestServers::new(ServerBehavior {
         life: 3600,
-        ..Twist::default()
+        ..ServerBehavior::default()
     })
     .await
 }
@@ -39,17 +39,17 @@ async fn world() -> World {
 /// Holds: AUTH-50
 #[tokio::test]
 async fn grants_outlive_a_process_sealed_and_for_the_owner_only() {
-    let (world, folder) = (world().await, Folder::new("sealed"));
-    world
-        .call(&folder.login(&world), "tools/list")
+    let (servers, folder) = (servers().await, Folder::new("sealed"));
+    servers
+        .call(&folder.login(&servers), "tools/list")
         .await
         .unwrap();
-    world
-        .call(&folder.login(&world), "tools/list")
+    servers
+        .call(&folder.login(&servers), "tools/list")
         .await
         .unwrap();
     assert_eq!(
-        (world.visits().len(), world.asked("/register").len()),
+        (servers.visits().len(), servers.asked("/register").len()),
         (1, 1)
     );
     for file in fs::read_dir(&folder.0).unwrap() {
@@ -69,9 +69,9 @@ async fn grants_outlive_a_process_sealed_and_for_the_owner_only() {
 /// Holds: AUTH-50
 #[tokio::test]
 async fn what_was_changed_or_is_open_to_others_is_not_used() {
-    let (world, folder) = (world().await, Folder::new("changed"));
-    world
-        .call(&folder.login(&world), "tools/list")
+    let (servers, folder) = (servers().await, Folder::new("changed"));
+    servers
+        .call(&folder.login(&servers), "tools/list")
         .await
         .unwrap();
     let sealed = folder.0.join("grants.sealed");
@@ -81,7 +81,7 @@ async fn what_was_changed_or_is_open_to_others_is_not_used() {
         bad[at] ^= 1;
         fs::write(&sealed, bad).unwrap();
         let error = folder
-            .login(&world)
+            .login(&servers)
             .credential()
             .await
             .map(drop)
@@ -92,13 +92,13 @@ async fn what_was_changed_or_is_open_to_others_is_not_used() {
         assert!(!error.to_string().contains("grants.sealed"), "{error}");
     }
     fs::write(&sealed, &good[..5]).unwrap();
-    assert!(folder.login(&world).credential().await.is_err());
+    assert!(folder.login(&servers).credential().await.is_err());
     fs::write(&sealed, &good).unwrap();
-    assert!(folder.login(&world).credential().await.unwrap().is_some());
+    assert!(folder.login(&servers).credential().await.unwrap().is_some());
     let key = folder.0.join("grants.key");
     fs::set_permissions(&key, fs::Permissions::from_mode(0o644)).unwrap();
     let error = folder
-        .login(&world)
+        .login(&servers)
         .credential()
         .await
         .map(drop)
@@ -126,27 +126,27 @@ async fn who_waits_too_long_for_another_process_is_told_so() {
 
 #[tokio::test]
 async fn of_two_processes_one_renews() {
-    let (world, folder) = (world().await, Folder::new("turns"));
-    let all: Vec<OAuthClient> = (0..4).map(|_| folder.login(&world)).collect();
+    let (servers, folder) = (servers().await, Folder::new("turns"));
+    let all: Vec<OAuthClient> = (0..4).map(|_| folder.login(&servers)).collect();
     for login in &all {
-        world.call(login, "tools/list").await.unwrap();
+        servers.call(login, "tools/list").await.unwrap();
     }
     for round in 1..=5 {
-        world.revoke();
-        let calls = all.iter().map(|login| world.call(login, "tools/list"));
+        servers.revoke();
+        let calls = all.iter().map(|login| servers.call(login, "tools/list"));
         for done in join_all(calls).await {
             assert_eq!(done.unwrap(), StatusCode::OK);
         }
-        assert_eq!(world.asked("/token").len(), 1 + round);
+        assert_eq!(servers.asked("/token").len(), 1 + round);
     }
-    assert_eq!(world.visits().len(), 1);
+    assert_eq!(servers.visits().len(), 1);
 }
 
 #[tokio::test]
 async fn signing_out_forgets_the_grant() {
-    let (world, folder) = (world().await, Folder::new("out"));
-    let login = folder.login(&world);
-    world.call(&login, "tools/list").await.unwrap();
+    let (servers, folder) = (servers().await, Folder::new("out"));
+    let login = folder.login(&servers);
+    servers.call(&login, "tools/list").await.unwrap();
     login.sign_out().await.unwrap();
-    assert!(folder.login(&world).credential().await.unwrap().is_none());
+    assert!(folder.login(&servers).credential().await.unwrap().is_none());
 }

@@ -1,4 +1,4 @@
-//! A pipeline over a service that does what a test says, with a real journal in a temporary folder.
+//! Test fixture: a pipeline over a scripted service, with a real journal in a temporary folder.
 
 use serde_json::{Value, json};
 use std::{
@@ -26,7 +26,7 @@ use toolgate_policy::{
     SanitizeConfig, SchemaSanitizer, SizeLimits, StateStore, gateway_pipeline,
 };
 
-/// What the scripted service does with a call.
+/// Handler of a call in the scripted service.
 pub(crate) type Handler =
     Box<dyn Fn(Call) -> BoxFuture<'static, Result<Outcome, Error>> + Send + Sync>;
 
@@ -102,7 +102,7 @@ impl CallObserver for Watcher {
     }
 }
 
-pub(crate) struct World {
+pub(crate) struct PipelineFixture {
     pub(crate) dir: PathBuf,
     pub(crate) route: GatewayPolicy,
     pub(crate) script: Arc<Script>,
@@ -111,7 +111,7 @@ pub(crate) struct World {
     names: AtomicU32,
 }
 
-/// Where to set something before the world is made.
+/// Builder of the fixture.
 pub(crate) struct Making {
     pub(crate) options: JournalOptions,
     pub(crate) recorded: bool,
@@ -120,18 +120,18 @@ pub(crate) struct Making {
     pub(crate) default: RateQuota,
 }
 
-impl World {
+impl PipelineFixture {
     /// A server `demo` that is trusted: `look` (read-only), `add` (changes, harmless), `wipe` (destroys).
-    pub(crate) fn new() -> World {
-        World::with(|_| {})
+    pub(crate) fn new() -> PipelineFixture {
+        PipelineFixture::with(|_| {})
     }
 
     /// The same without a journal, for tests that make very many.
-    pub(crate) fn unrecorded() -> World {
-        World::with(|making| making.recorded = false)
+    pub(crate) fn unrecorded() -> PipelineFixture {
+        PipelineFixture::with(|making| making.recorded = false)
     }
 
-    pub(crate) fn with(set: impl FnOnce(&mut Making)) -> World {
+    pub(crate) fn with(set: impl FnOnce(&mut Making)) -> PipelineFixture {
         static WORLDS: AtomicU32 = AtomicU32::new(0);
         let n = WORLDS.fetch_add(1, Ordering::SeqCst);
         let dir = std::env::temp_dir().join(format!("toolgate-policy-{}-{n}", std::process::id()));
@@ -184,7 +184,7 @@ impl World {
             handler: Mutex::new(Arc::new(done)),
             reached: Mutex::default(),
         });
-        World {
+        PipelineFixture {
             dir,
             route,
             script,
@@ -213,7 +213,7 @@ impl World {
         *self.script.handler.lock().unwrap() = Arc::new(Box::new(handler));
     }
 
-    /// How many calls reached the service.
+    /// Returns the number of calls that reached the service.
     pub(crate) fn reached(&self) -> usize {
         self.script.reached.lock().unwrap().len()
     }
@@ -280,7 +280,7 @@ impl World {
     }
 }
 
-impl Drop for World {
+impl Drop for PipelineFixture {
     fn drop(&mut self) {
         if let Some(journal) = self.route.recorder.journal() {
             journal.close();
