@@ -4,7 +4,7 @@ use crate::help::{
     Gate, Modern, SOON, Setup, TempDir, command, end_politely, lines, send, tool, until,
 };
 use crate::{
-    known_client::{World, login_in},
+    known_client::{SimulatedServers, login_in},
     login::state,
 };
 use base64::{Engine, engine::general_purpose::STANDARD};
@@ -118,12 +118,12 @@ fn the_secret_of_a_client_comes_from_the_keyring() {
     let Some(session) = Session::start() else {
         return;
     };
-    let world = World::new();
+    let servers = SimulatedServers::new();
     let client = format!(
         "client_id = \"app\"\nissuer = \"{}\"\nclient_secret = {{ keyring = \"server\" }}\n",
-        world.good
+        servers.good
     );
-    let gate = world
+    let gate = servers
         .setup(&client)
         .env("DBUS_SESSION_BUS_ADDRESS", session.bus)
         .start();
@@ -134,7 +134,7 @@ fn the_secret_of_a_client_comes_from_the_keyring() {
     assert!(!done.said.contains(VALUE));
     state(&gate, "running");
     let pair = STANDARD.encode(format!("app:{VALUE}"));
-    let shown = world.heard(&world.good);
+    let shown = servers.heard(&servers.good);
     let token = shown.iter().find(|one| one.starts_with("POST /token"));
     let token = token.expect("a token is asked for");
     assert!(token.contains(&pair) || token.contains(VALUE), "{token}");

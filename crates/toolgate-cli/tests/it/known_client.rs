@@ -17,7 +17,7 @@ use std::{
 const SECRET: &str = "canary-secret-of-the-client";
 
 /// A server, and two authorization servers: one on its port, and one elsewhere.
-pub(crate) struct World {
+pub(crate) struct SimulatedServers {
     /// The one on the port of the server.
     pub(crate) good: String,
     /// The one elsewhere.
@@ -36,13 +36,13 @@ struct Played {
     documents: Mutex<bool>,
 }
 
-impl World {
-    pub(crate) fn new() -> World {
+impl SimulatedServers {
+    pub(crate) fn new() -> SimulatedServers {
         let played = Arc::<Played>::default();
         let [good, evil] = [(); 2].map(|()| listen(&played));
-        let world = World { good, evil, played };
-        world.name(&world.good);
-        world
+        let servers = SimulatedServers { good, evil, played };
+        servers.name(&servers.good);
+        servers
     }
 
     fn name(&self, issuer: &str) {
@@ -176,19 +176,19 @@ fn nothing() {}
 /// Holds: AUTH-13, AUTH-43, AUTH-47, AUTH-48
 #[test]
 fn t35_a_known_client_is_shown_to_the_issuer_that_the_config_names_and_to_no_other() {
-    let world = World::new();
+    let servers = SimulatedServers::new();
     let known = format!(
         "client_id = \"canary-app\"\nissuer = \"{}\"\nclient_secret = {{ env = \"APP_SECRET\" }}\n",
-        world.good
+        servers.good
     );
-    let gate = world.setup(&known).start();
+    let gate = servers.setup(&known).start();
     state(&gate, "sign-in");
-    world.name(&world.evil);
+    servers.name(&servers.evil);
     let done = login(&gate, &[], nothing);
     assert_eq!((done.code, done.page), (Some(1), None), "{}", done.said);
     let words = format!(
         "belongs to {}, but the server now names {}",
-        world.good, world.evil
+        servers.good, servers.evil
     );
     assert!(done.said.contains(&words), "{}", done.said);
     let console = gate.log_in("");
@@ -200,20 +200,20 @@ fn t35_a_known_client_is_shown_to_the_issuer_that_the_config_names_and_to_no_oth
     let refused = begin();
     assert_eq!(refused.status, 409, "{refused:?}");
     assert!(refused.body.contains(&words), "{refused:?}");
-    let heard = world.heard(&world.evil);
+    let heard = servers.heard(&servers.evil);
     assert!(
         !heard.is_empty() && !heard.concat().contains("canary"),
         "{heard:?}"
     );
 
-    world.name(&world.good);
+    servers.name(&servers.good);
     let begun: Value = serde_json::from_str(&begin().body).unwrap();
-    assert_eq!(begun["issuer"], json!(world.good));
+    assert_eq!(begun["issuer"], json!(servers.good));
     let done = login(&gate, &[], nothing);
     assert_eq!(done.code, Some(0), "{}", done.said);
     let told = format!(
         "you will sign in at the authorization server {}\n",
-        world.good
+        servers.good
     );
     let before = done.said.find(&told).expect("whose page it is, is told");
     assert!(
@@ -222,9 +222,9 @@ fn t35_a_known_client_is_shown_to_the_issuer_that_the_config_names_and_to_no_oth
         done.said
     );
     state(&gate, "running");
-    let heard = world.heard(&world.evil).concat();
+    let heard = servers.heard(&servers.evil).concat();
     assert!(!heard.contains("canary"), "{heard}");
-    let token = world.heard(&world.good);
+    let token = servers.heard(&servers.good);
     assert!(
         token
             .iter()
@@ -266,7 +266,7 @@ fn a_way_that_was_said_signs_in_where_the_gateway_looks() {
 
 #[test]
 fn what_a_server_names_lies_in_a_private_network_only_where_the_config_says_so() {
-    let world = World::new();
+    let servers = SimulatedServers::new();
     let [closed, open] = ["", "danger_private_addresses = true\n"];
     for (more, issuer, private, refused) in [
         (closed, "https://10.255.255.254", true, true),
@@ -274,8 +274,8 @@ fn what_a_server_names_lies_in_a_private_network_only_where_the_config_says_so()
         (closed, "https://169.254.169.254", false, true),
         (open, "https://169.254.169.254", false, true),
     ] {
-        world.name(issuer);
-        let gate = world.setup(more).start();
+        servers.name(issuer);
+        let gate = servers.setup(more).start();
         let done = login(&gate, &[], nothing);
         assert_eq!(done.code == Some(1), refused, "{}", done.said);
         let told = done
@@ -290,9 +290,9 @@ fn what_a_server_names_lies_in_a_private_network_only_where_the_config_says_so()
 /// Holds: AUTH-38, AUTH-39, AUTH-42
 #[test]
 fn a_document_is_our_id_where_the_authorization_server_takes_documents() {
-    let world = World::new();
+    let servers = SimulatedServers::new();
     let document = "https://tools.example.com/client.json";
-    let gate = world
+    let gate = servers
         .setup(&format!("client_document = \"{document}\"\n"))
         .start();
     state(&gate, "sign-in");
@@ -304,7 +304,7 @@ fn a_document_is_our_id_where_the_authorization_server_takes_documents() {
         "{}",
         done.said
     );
-    *world.played.documents.lock().unwrap() = true;
+    *servers.played.documents.lock().unwrap() = true;
     let done = login(&gate, &[], nothing);
     assert_eq!(done.code, Some(0), "{}", done.said);
     let page = done.page.unwrap();
@@ -314,9 +314,9 @@ fn a_document_is_our_id_where_the_authorization_server_takes_documents() {
 
 #[test]
 fn a_person_comes_back_to_the_port_that_was_asked_for() {
-    let world = World::new();
-    *world.played.documents.lock().unwrap() = true;
-    let gate = world
+    let servers = SimulatedServers::new();
+    *servers.played.documents.lock().unwrap() = true;
+    let gate = servers
         .setup("client_document = \"https://tools.example.com/client.json\"\n")
         .start();
     let held = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -334,10 +334,10 @@ fn a_person_comes_back_to_the_port_that_was_asked_for() {
 
 #[test]
 fn what_was_taken_back_is_used_no_more_by_a_gateway_that_runs() {
-    let world = World::new();
-    *world.played.documents.lock().unwrap() = true;
+    let servers = SimulatedServers::new();
+    *servers.played.documents.lock().unwrap() = true;
     let more = "client_document = \"https://tools.example.com/client.json\"\n";
-    let gate = world.setup(more).start();
+    let gate = servers.setup(more).start();
     assert_eq!(login(&gate, &[], nothing).code, Some(0));
     state(&gate, "running");
     let who = || {
@@ -353,7 +353,7 @@ fn what_was_taken_back_is_used_no_more_by_a_gateway_that_runs() {
         said.starts_with("the credentials for far are deleted"),
         "{said}"
     );
-    let calls = world.played.seen.lock().unwrap().calls.len();
+    let calls = servers.played.seen.lock().unwrap().calls.len();
     until("it says that nobody is signed in", SOON, || {
         who().contains("a user has to sign in").then_some(())
     });
@@ -362,5 +362,5 @@ fn what_was_taken_back_is_used_no_more_by_a_gateway_that_runs() {
     let error = shown["error"].as_str().unwrap();
     assert!(error.starts_with("a user has to sign in"), "{error}");
     // The server would have taken the token still.
-    assert_eq!(world.played.seen.lock().unwrap().calls.len(), calls);
+    assert_eq!(servers.played.seen.lock().unwrap().calls.len(), calls);
 }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use std::{fs, path::Path};
 
 /// A gateway before the server of the TypeScript SDK that has resources.
-struct World {
+struct UriGateway {
     gate: Gate,
     notes: std::path::PathBuf,
     _folder: TempDir,
@@ -14,8 +14,8 @@ struct World {
 const RULES: &str = "[[rule]]\ntools = [\"ts.*\"]\nthen = \"allow\"\n\n\
     [[rule]]\ntools = [\"ts.resource:file:///srv/private/*\", \"ts.resource:https://host.example/*\"]\nthen = \"deny\"\n";
 
-impl World {
-    fn new(real: &Path, more: &str) -> World {
+impl UriGateway {
+    fn new(real: &Path, more: &str) -> UriGateway {
         let folder = TempDir::new("uris");
         let notes = folder.write("notes", "");
         let script =
@@ -28,7 +28,7 @@ impl World {
         until("the server is up", SOON, || {
             gate.cli(&["tools"]).contains("ts.embed").then_some(())
         });
-        World {
+        UriGateway {
             gate,
             notes,
             _folder: folder,
@@ -105,50 +105,51 @@ const SPELLINGS: [&str; 27] = [
 #[test]
 fn no_spelling_of_a_denied_uri_reaches_a_server() {
     let Some(real) = real() else { return };
-    let world = World::new(&real, "");
+    let gateway = UriGateway::new(&real, "");
     for revision in REVISIONS {
         for uri in SPELLINGS {
-            let answer = world.ask(revision, "resources/read", json!({ "uri": uri }));
+            let answer = gateway.ask(revision, "resources/read", json!({ "uri": uri }));
             assert!(answer["error"].is_object(), "{revision} {uri:?}: {answer}");
             let complete = json!({"ref": {"type": "ref/resource", "uri": uri},
                 "argument": {"name": "path", "value": "x"}});
-            let answer = world.ask(revision, "completion/complete", complete);
+            let answer = gateway.ask(revision, "completion/complete", complete);
             assert!(answer["error"].is_object(), "{revision} {uri:?}: {answer}");
             if revision != "2026-07-28" {
-                world.ask(revision, "resources/subscribe", json!({ "uri": uri }));
+                gateway.ask(revision, "resources/subscribe", json!({ "uri": uri }));
             }
         }
-        let listed = world.ask(revision, "resources/list", json!({}));
+        let listed = gateway.ask(revision, "resources/list", json!({}));
         for hidden in ["k.txt", "listed.txt"] {
             assert!(!listed.to_string().contains(hidden), "{listed}");
         }
         // A link in a result may be read, but for what is denied.
-        world.ask(
+        gateway.ask(
             revision,
             "tools/call",
             json!({"name": "ts_link_private", "arguments": {}}),
         );
         let linked = json!({"uri": "file:/srv/private/linked.txt"});
-        let answer = world.ask(revision, "resources/read", linked);
+        let answer = gateway.ask(revision, "resources/read", linked);
         assert!(answer["error"].is_object(), "{revision}: {answer}");
         let public = json!({"uri": "file:///srv/public/b.txt"});
-        let answer = world.ask(revision, "resources/read", public);
+        let answer = gateway.ask(revision, "resources/read", public);
         assert_eq!(
             answer["result"]["contents"][0]["text"],
             "the text of file:///srv/public/b.txt"
         );
     }
     let expected = vec!["read file:///srv/public/b.txt"; REVISIONS.len()];
-    assert_eq!(world.notes(), expected);
+    assert_eq!(gateway.notes(), expected);
 }
 
 #[test]
 fn an_ambiguous_uri_is_refused_unless_the_server_reads_uris_verbatim() {
     let Some(real) = real() else { return };
     let uri = "file:///srv\\public\\a.txt";
-    let read =
-        |world: &World, uri: &str| world.ask("2025-11-25", "resources/read", json!({ "uri": uri }));
-    let strict = World::new(&real, "");
+    let read = |gateway: &UriGateway, uri: &str| {
+        gateway.ask("2025-11-25", "resources/read", json!({ "uri": uri }))
+    };
+    let strict = UriGateway::new(&real, "");
     let refused = read(&strict, uri);
     let message = refused["error"]["message"].as_str().unwrap_or_default();
     assert!(
@@ -156,7 +157,7 @@ fn an_ambiguous_uri_is_refused_unless_the_server_reads_uris_verbatim() {
         "{refused}"
     );
     assert!(strict.notes().is_empty());
-    let verbatim = World::new(&real, "uris = \"verbatim\"");
+    let verbatim = UriGateway::new(&real, "uris = \"verbatim\"");
     let answer = read(&verbatim, uri);
     assert!(answer["result"].is_object(), "{answer}");
     // Rules know all spellings all the same.
@@ -168,17 +169,19 @@ fn an_ambiguous_uri_is_refused_unless_the_server_reads_uris_verbatim() {
 #[test]
 fn uris_of_any_scheme_are_listed_read_and_embedded() {
     let Some(real) = real() else { return };
-    let world = World::new(&real, "");
+    let gateway = UriGateway::new(&real, "");
     for revision in REVISIONS {
-        let listed = world.ask(revision, "resources/list", json!({})).to_string();
-        let templates = world.ask(revision, "resources/templates/list", json!({}));
+        let listed = gateway
+            .ask(revision, "resources/list", json!({}))
+            .to_string();
+        let templates = gateway.ask(revision, "resources/templates/list", json!({}));
         assert!(
             templates.to_string().contains("resource://{x}/t"),
             "{templates}"
         );
         let call = |name: &str| {
             let call = json!({"name": name, "arguments": {}});
-            world.ask(revision, "tools/call", call)["result"]["content"][0].clone()
+            gateway.ask(revision, "tools/call", call)["result"]["content"][0].clone()
         };
         // Listed, of a template, and linked to by the result before.
         let link = call("ts_link");
@@ -195,7 +198,7 @@ fn uris_of_any_scheme_are_listed_read_and_embedded() {
             "resource://any/t",
             "resource://linked/t",
         ] {
-            let answer = world.ask(revision, "resources/read", json!({ "uri": uri }));
+            let answer = gateway.ask(revision, "resources/read", json!({ "uri": uri }));
             let text = format!("the text of {uri}");
             assert_eq!(
                 answer["result"]["contents"][0]["text"], text,

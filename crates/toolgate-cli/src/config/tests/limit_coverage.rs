@@ -8,8 +8,8 @@ const MEMORY: &str = "crates/toolgate-cli/tests/it/memory.rs";
 const EXCHANGE: &str = "crates/toolgate-cli/tests/it/exchange.rs";
 const WHEN: &str = "crates/toolgate-policy/src/access/cel/tests.rs";
 const FAILING_SERVER: &str = "crates/toolgate-cli/tests/it/failing_server.rs";
-const ONE_OVER: &str = "crates/toolgate-cli/tests/it/one_over.rs";
-const TURNS: &str = "crates/toolgate-cli/tests/it/turns.rs";
+const CONFIG_LIMITS: &str = "crates/toolgate-cli/tests/it/config_limits.rs";
+const CONCURRENCY_QUEUE: &str = "crates/toolgate-cli/tests/it/concurrency_queue.rs";
 const SLOW_SERVERS: &str = "crates/toolgate-cli/tests/it/slow_servers.rs";
 const AT_ONCE: &str = "crates/toolgate-policy/src/limits/concurrency/tests.rs";
 const APPROVALS: &str = "crates/toolgate-policy/tests/it/approvals.rs";
@@ -54,16 +54,16 @@ const LIMIT_TESTS: &[(&str, &str, &str)] = &[
         "one_over_each_limit_of_a_head_is_refused",
     ),
     ("line_bytes", FLOODS, "t22_lines_without_end_are_dropped"),
-    ("depth", ONE_OVER, "the_json_of_a_message"),
-    ("keys", ONE_OVER, "the_json_of_a_message"),
-    ("elements", ONE_OVER, "the_json_of_a_message"),
-    ("name_bytes", ONE_OVER, "the_json_of_a_message"),
+    ("depth", CONFIG_LIMITS, "the_json_of_a_message"),
+    ("keys", CONFIG_LIMITS, "the_json_of_a_message"),
+    ("elements", CONFIG_LIMITS, "the_json_of_a_message"),
+    ("name_bytes", CONFIG_LIMITS, "the_json_of_a_message"),
     (
         "call_seconds",
         MISDEEDS,
         "t79_a_bad_server_over_stdio_hurts_nobody_else",
     ),
-    ("call_max_seconds", ONE_OVER, "how_often_and_how_long"),
+    ("call_max_seconds", CONFIG_LIMITS, "how_often_and_how_long"),
     (
         "breaker_failures",
         FAILING_SERVER,
@@ -76,7 +76,7 @@ const LIMIT_TESTS: &[(&str, &str, &str)] = &[
     ),
     (
         "calls_per_caller",
-        ONE_OVER,
+        CONFIG_LIMITS,
         "calls_of_each_kind_at_the_same_time",
     ),
     (
@@ -86,7 +86,7 @@ const LIMIT_TESTS: &[(&str, &str, &str)] = &[
     ),
     (
         "calls_per_tool",
-        ONE_OVER,
+        CONFIG_LIMITS,
         "calls_of_each_kind_at_the_same_time",
     ),
     (
@@ -96,18 +96,18 @@ const LIMIT_TESTS: &[(&str, &str, &str)] = &[
     ),
     (
         "calls_per_server",
-        ONE_OVER,
+        CONFIG_LIMITS,
         "calls_of_each_kind_at_the_same_time",
     ),
     (
         "waiting_per_caller",
-        TURNS,
+        CONCURRENCY_QUEUE,
         "what_finds_no_room_is_told_what_is_full",
     ),
     ("waiting", AT_ONCE, "one_over_the_queue_of_all_is_refused"),
     (
         "waiting_seconds",
-        TURNS,
+        CONCURRENCY_QUEUE,
         "what_finds_no_room_is_told_what_is_full",
     ),
     (
@@ -122,7 +122,7 @@ const LIMIT_TESTS: &[(&str, &str, &str)] = &[
     ),
     (
         "listen_streams_per_caller",
-        ONE_OVER,
+        CONFIG_LIMITS,
         "streams_of_one_caller_and_of_all",
     ),
     (
@@ -163,7 +163,7 @@ const LIMIT_TESTS: &[(&str, &str, &str)] = &[
     ),
     (
         "stream_resources",
-        ONE_OVER,
+        CONFIG_LIMITS,
         "resources_of_which_one_stream_hears",
     ),
     ("tasks", TASKS, "one_task_too_many_is_refused"),
@@ -179,23 +179,31 @@ const LIMIT_TESTS: &[(&str, &str, &str)] = &[
         TASKS,
         "who_looks_too_often_is_told_when_to_look",
     ),
-    ("result_bytes", ONE_OVER, "what_a_server_lists_and_answers"),
+    (
+        "result_bytes",
+        CONFIG_LIMITS,
+        "what_a_server_lists_and_answers",
+    ),
     ("media_bytes", MEDIA, "withholds_media_over_the_size_limit"),
     (
         "tools_per_server",
-        ONE_OVER,
+        CONFIG_LIMITS,
         "what_a_server_lists_and_answers",
     ),
-    ("list_bytes", ONE_OVER, "what_a_server_lists_and_answers"),
-    ("page_items", ONE_OVER, "a_page_of_a_list"),
+    (
+        "list_bytes",
+        CONFIG_LIMITS,
+        "what_a_server_lists_and_answers",
+    ),
+    ("page_items", CONFIG_LIMITS, "a_page_of_a_list"),
     (
         "definition_bytes",
-        ONE_OVER,
+        CONFIG_LIMITS,
         "what_a_server_lists_and_answers",
     ),
     (
         "description_bytes",
-        ONE_OVER,
+        CONFIG_LIMITS,
         "what_a_server_lists_and_answers",
     ),
     (
@@ -208,26 +216,30 @@ const LIMIT_TESTS: &[(&str, &str, &str)] = &[
         LINKS,
         "one_caller_too_many_forgets_the_oldest",
     ),
-    ("rounds", ONE_OVER, "rounds_and_the_life_of_what_is_sealed"),
+    (
+        "rounds",
+        CONFIG_LIMITS,
+        "rounds_and_the_life_of_what_is_sealed",
+    ),
     (
         "seal_seconds",
-        ONE_OVER,
+        CONFIG_LIMITS,
         "rounds_and_the_life_of_what_is_sealed",
     ),
     (
         "approval_seconds",
-        ONE_OVER,
+        CONFIG_LIMITS,
         "questions_that_wait_for_a_person",
     ),
     (
         "approvals_per_caller",
-        ONE_OVER,
+        CONFIG_LIMITS,
         "questions_that_wait_for_a_person",
     ),
     ("approvals", APPROVALS, "a_desk_has_room_for_so_many"),
     (
         "start_seconds",
-        ONE_OVER,
+        CONFIG_LIMITS,
         "a_server_that_takes_too_long_to_start",
     ),
     (
@@ -237,7 +249,7 @@ const LIMIT_TESTS: &[(&str, &str, &str)] = &[
     ),
     (
         "header_seconds",
-        ONE_OVER,
+        CONFIG_LIMITS,
         "the_head_of_a_request_that_crawls",
     ),
     (
@@ -298,7 +310,11 @@ const LIMIT_TESTS: &[(&str, &str, &str)] = &[
         FLOODS,
         "one_connection_of_an_address_too_many_is_closed",
     ),
-    ("connections", ONE_OVER, "one_connection_too_many_waits"),
+    (
+        "connections",
+        CONFIG_LIMITS,
+        "one_connection_too_many_waits",
+    ),
     (
         "audit_queue",
         DURABILITY,
@@ -307,7 +323,7 @@ const LIMIT_TESTS: &[(&str, &str, &str)] = &[
     ("audit_queue_bytes", DURABILITY, "queued_bytes_have_a_limit"),
     (
         "drain_seconds",
-        ONE_OVER,
+        CONFIG_LIMITS,
         "what_still_runs_when_the_gateway_stops",
     ),
     (
@@ -379,7 +395,7 @@ const LIMIT_TESTS: &[(&str, &str, &str)] = &[
         "crates/toolgate-policy/tests/it/pins.rs",
         "so_many_definitions_of_a_server_are_pinned",
     ),
-    ("rate", ONE_OVER, "how_often_and_how_long"),
+    ("rate", CONFIG_LIMITS, "how_often_and_how_long"),
 ];
 
 #[test]
