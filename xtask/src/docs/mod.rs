@@ -3,6 +3,7 @@
 mod book;
 mod command_line;
 pub(crate) mod examples;
+mod limit_groups;
 mod links;
 mod markdown;
 mod names;
@@ -14,6 +15,7 @@ use crate::run::{cargo, must};
 /// Checks the pages without the program. With `write`, the generated pages are written first.
 pub(crate) fn pages(report: &mut Report, write: bool) {
     report.step("generated pages", || command_line::check(write));
+    report.step("groups of limits", limit_groups::check);
     report.step("links of the pages", links::check);
     report.step("names of code in the pages", names::check);
 }
