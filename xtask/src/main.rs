@@ -8,6 +8,7 @@
 
 mod bench;
 mod conformance;
+mod cycles;
 mod docs;
 mod evidence;
 mod first_use;
@@ -24,7 +25,7 @@ mod words;
 
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: cargo xtask check | test | install | docs | requirements | words | terms | long | interop | bench | conformance
+const USAGE: &str = "usage: cargo xtask check | test | install | docs | requirements | words | cycles | terms | long | interop | bench | conformance
   check    format, clippy and unit tests: for every commit
   test     everything: check, licences, documents, all tests, the real clients and servers
   requirements [--write]
@@ -33,6 +34,7 @@ const USAGE: &str = "usage: cargo xtask check | test | install | docs | requirem
            checks links, examples and generated pages, and builds the book into target/book; --write writes the
            generated pages, --pages runs no example and builds nothing
   words    how many names and doc comments cannot be searched for or read, against the limits
+  cycles   import cycles between the modules of each crate
   terms [--write]
            the search terms against the names and first doc lines of the items that implement them; --write writes the page
   long     the rows of attacks and the fuzz targets with their full counts, which take long
@@ -62,6 +64,7 @@ fn main() -> ExitCode {
             }
         }
         "words" => report.step("words", words::check),
+        "cycles" => report.step("import cycles", cycles::check),
         "terms" => {
             let write = std::env::args().nth(2).as_deref() == Some("--write");
             report.step("terms", || terms::check(write));
