@@ -1,11 +1,12 @@
 //! The project's chores: `cargo xtask check` before a commit, `cargo xtask test` before a submission.
 //!
-//! Hardly anything but the standard library is used, so that the chores start in seconds on a fresh machine.
+//! Few crates are used, so that the chores start in seconds on a fresh machine.
 #![allow(
     clippy::print_stdout,
     reason = "a chore's report is what was asked for"
 )]
 
+mod api;
 mod bench;
 mod conformance;
 mod cycles;
@@ -25,9 +26,11 @@ mod words;
 
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: cargo xtask check | test | install | docs | requirements | words | cycles | terms | long | interop | bench | conformance
+const USAGE: &str = "usage: cargo xtask check | test | install | docs | api | requirements | words | cycles | terms | long | interop | bench | conformance
   check    format, clippy and unit tests: for every commit
   test     everything: check, licences, documents, all tests, the real clients and servers
+  api [--write]
+           the public API of the library crates against the snapshots in api/; --write writes them
   requirements [--write]
            docs/requirements.md against the tests; --write puts the tests that were found into it
   docs [--write] [--pages]
@@ -37,7 +40,7 @@ const USAGE: &str = "usage: cargo xtask check | test | install | docs | requirem
   cycles   import cycles between the modules of each crate
   terms [--write]
            the search terms against the names and first doc lines of the items that implement them; --write writes the page
-  long     the rows of attacks and the fuzz targets with their full counts, which take long
+  long     the rows of attacks and the fuzz targets with their full counts, which take long, and api
   install  only puts the real clients and servers into the target folder
   interop  the real clients and servers of every revision, with those of the Rust SDK, and published servers; writes docs/interop.md
   bench    our server and client beside others and the bare limit, instructions and calls/s; writes docs/performance.md
@@ -63,6 +66,10 @@ fn main() -> ExitCode {
                 docs::book_and_examples(&mut report);
             }
         }
+        "api" => {
+            let write = std::env::args().nth(2).as_deref() == Some("--write");
+            api::check(&mut report, write);
+        }
         "words" => report.step("words", words::check),
         "cycles" => report.step("import cycles", cycles::check),
         "terms" => {
@@ -72,6 +79,7 @@ fn main() -> ExitCode {
         "long" => {
             report.step("rows", long::rows);
             report.step("fuzz targets", long::fuzz);
+            api::check(&mut report, false);
         }
         "interop" => interop::all(&mut report),
         "bench" => bench::all(&mut report),
