@@ -56,6 +56,12 @@ impl Url {
         let Some(authority) = uri.authority().filter(|a| !a.host().is_empty()) else {
             return Err(InvalidUrl("it has no host"));
         };
+        // The http crate accepts any text in brackets, and none.
+        let in_brackets = authority.host().strip_prefix('[');
+        let address = in_brackets.map(|rest| rest.trim_end_matches(']').parse::<Ipv6Addr>());
+        if address.is_some_and(|address| address.is_err()) {
+            return Err(InvalidUrl("its host in brackets is not an IPv6 address"));
+        }
         if authority.as_str().contains('@') {
             return Err(InvalidUrl("it has a user name"));
         }
@@ -203,6 +209,8 @@ mod tests {
             "https://u@a.test/",
             "https://u:p@a.test/",
             "https://a.test/#x",
+            "https://[]/",
+            "https://[v1.x]/",
             "https://a.test/ x",
             "https://a.test/\r\nx",
             "https://a.test\\@b.test/",
