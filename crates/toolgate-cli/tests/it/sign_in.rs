@@ -246,14 +246,14 @@ fn a_person_signs_in_in_the_browser() {
     assert!(told.contains("by all callers that may use far"), "{told}");
     let shown = page.event("server")["text"].as_str().unwrap().to_owned();
     assert!(
-        shown.contains("Sign in anew") && shown.contains("Sign out"),
+        shown.contains("Sign in again") && shown.contains("Sign out"),
         "{shown}"
     );
     assert!(
         page.event("sign_out")["begin"]
             .as_str()
             .unwrap()
-            .contains("Sign in anew")
+            .contains("Sign in again")
     );
     page.event("sign_in");
     page.event("done");

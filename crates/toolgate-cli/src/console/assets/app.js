@@ -61,7 +61,7 @@ function setLink(how) {
 on("link", (how) => {
   setLink(how);
   attr($("banner"), "hidden", how !== "lost");
-  if (how === "lost") put($("banner"), state.ready ? "Connection lost, reconnecting. What you see may be out of date." : "The gateway does not respond yet, retrying.");
+  if (how === "lost") put($("banner"), state.ready ? "Connection lost, reconnecting. This page may be out of date." : "The gateway does not respond yet, retrying.");
   document.body.classList.toggle("stale", how === "lost");
 });
 on("login", showLogin);
@@ -83,7 +83,7 @@ function drawHeader() {
 /** Shows problems of the audit log and of its checkpoint mirror. */
 function drawRecord() {
   const record = state.record ?? {};
-  const failed = record.state === "failed" && `The audit log cannot be written, so all calls are refused: ${visText(record.why ?? "")}`;
+  const failed = record.state === "failed" && `The audit log cannot be written, so all calls are rejected: ${visText(record.why ?? "")}`;
   const place = record.checkpoints && `The checkpoint mirror does not accept the checkpoints of the audit log: ${visText(record.checkpoints)}`;
   const damaged = (record.damage ?? []).map((d) => `The audit log is damaged: ${visText(d.about)}: ${visText(d.why)}. Run: toolgate audit verify, then: toolgate audit acknowledge`).join(" ");
   attr($("record"), "hidden", !failed && !place && !damaged);
@@ -151,7 +151,7 @@ $("notify").addEventListener("click", async () => {
 
 on("pending", (p) => {
   const name = visText(`${p.server}.${p.tool}`);
-  say(`New approval: ${name}, asked by ${visText(p.caller)}`);
+  say(`New pending approval: ${name}, requested by ${visText(p.caller)}`);
   if (!document.hidden || !wants()) return;
   try {
     const n = new Notification("Approval needed: " + name, { body: "Asked by " + visText(p.caller), tag: p.id });

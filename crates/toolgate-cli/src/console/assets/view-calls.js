@@ -13,7 +13,7 @@ const GROUPS = {
 };
 const WORDS = { ok: "ok", tool_error: "tool error", rpc_error: "protocol error", timeout: "timed out", bad_answer: "unusable answer", cancelled: "cancelled", upstream_lost: "server lost", refused: "refused", denied: "denied" };
 /** Text for each class of refusal. */
-const REFUSED = { invalid: "invalid arguments", rule: "denied by a rule", person: "denied by a person", expired: "approval expired", frozen: "frozen", rate: "rate limited", busy: "too many calls", not_found: "unknown item", scope: "scope missing", unsupported: "client cannot do it", record: "audit log failed", result: "result blocked" };
+const REFUSED = { invalid: "invalid arguments", rule: "denied by a rule", person: "denied by a person", expired: "approval expired", frozen: "frozen", rate: "rate limited", busy: "too many calls", not_found: "unknown item", scope: "scope missing", unsupported: "not supported by the client", record: "audit log failed", result: "result blocked" };
 const REFUSED_LEVEL = { person: "bad", expired: "idle", invalid: "idle", not_found: "idle" };
 const outcomeOf = (c) => REFUSED[c.refusal] ?? WORDS[c.outcome] ?? c.outcome;
 const LEVEL = { ok: "calm", tool_error: "bad", rpc_error: "bad", timeout: "bad", bad_answer: "bad", upstream_lost: "bad", cancelled: "idle", refused: "warn", denied: "warn" };
@@ -87,7 +87,7 @@ export function showCall(id) {
     if (was && !root.hidden) rows.get(was)?.node.querySelector("button.open").focus({ preventScroll: true });
     return;
   }
-  if (!open) { detail = null; drawer.replaceChildren(closeLink(), t("p", { class: "empty" }, `The call ${id} is not on this page any more; the audit log has it.`)); return; }
+  if (!open) { detail = null; drawer.replaceChildren(closeLink(), t("p", { class: "empty" }, `The call ${id} is no longer on this page; the audit log has it.`)); return; }
   if (was === open && detail) return;
   detail = makeDetail(state.calls.get(open));
   drawer.replaceChildren(detail.node);

@@ -8,7 +8,7 @@ const error = h("p", { class: "error", role: "alert", hidden: true });
 const headings = (...names) => h("thead", {}, h("tr", {}, ...names.map((x) => h("th", { scope: "col" }, x)), h("th", { scope: "col" }, h("span", { class: "sr" }, "Revoke"))));
 const grantList = h("tbody", {});
 const grantTable = h("table", { class: "grants" }, headings("Tool", "Caller", "Only when", "Given", "Used", "Until"), grantList);
-const noGrants = h("div", { class: "empty", hidden: true }, h("h3", {}, "Nothing is remembered"), h("p", {}, "An approval given with \u201cRemember\u201d appears here and can be withdrawn."));
+const noGrants = h("div", { class: "empty", hidden: true }, h("h3", {}, "No remembered approvals"), h("p", {}, "An approval given with \u201cRemember\u201d appears here and can be revoked."));
 const freezeList = h("tbody", {});
 const freezeTable = h("table", { class: "grants freezes" }, headings("Frozen", "Reason", "By", "Since"), freezeList);
 const noFreezes = h("p", { class: "dim" }, "Nothing is frozen.");
@@ -20,7 +20,7 @@ root.append(h("h2", { class: "sr" }, "Grants"), error, noGrants, grantTable,
     h("p", { class: "dim" }, "Create a key in a terminal with ", h("code", {}, "toolgate keys create NAME"), "; it is shown there once. Revoking a key ends everything that it started."),
     noKeys, keyTable),
   h("section", { class: "freeze-box" }, h("h3", {}, "Freezes"),
-    h("p", { class: "dim" }, "A freeze stops running calls and refuses new ones, in all gateways of this data directory, until it is thawed."),
+    h("p", { class: "dim" }, "A freeze cancels running calls and rejects new ones, in all gateways of this data directory, until it is thawed."),
     noFreezes, freezeTable, freezeForm()));
 
 const syncGrants = keyed(grantList, (g) => g.id, makeGrant);
@@ -54,7 +54,7 @@ const day = (ms) => stamp(ms).slice(0, 16) + " UTC";
 
 function makeGrant(first) {
   const used = h("span", {}), until = h("span", {});
-  const revoke = button("Withdraw", { class: "danger small", "data-act": "revoke", "aria-label": "Withdraw the grant" }, () => act("grants/revoke", { id: first.id }, revoke));
+  const revoke = button("Revoke", { class: "danger small", "data-act": "revoke", "aria-label": "Revoke the remembered approval" }, () => act("grants/revoke", { id: first.id }, revoke));
   const node = h("tr", { "data-grant": first.id }, cell("Tool", t("b", {}, `${first.server}.${first.tool}`)), cell("Caller", t("span", {}, first.caller ?? "all callers")),
     cell("Only when", first.when ? t("code", {}, first.when) : h("span", { class: "dim" }, "always")),
     cell("Given", h("span", {}, h("time", { title: stamp(first.made) }, clock(first.made)), t("span", { class: "dim" }, " by " + first.by))), cell("Used", used), cell("Until", until), cell("", revoke));
@@ -100,7 +100,7 @@ function freezeForm() {
   const go = button("Freeze", { class: "danger", "data-act": "freeze" }, async () => {
     const caller = what.value.trim();
     const name = caller ? "caller " + caller : "all";
-    if (!confirm(`Freeze ${visText(caller || "everything")}? Its running calls are stopped.`)) return;
+    if (!confirm(`Freeze ${visText(caller || "everything")}? Its running calls are cancelled.`)) return;
     if (await act("freeze", { what: name, reason: reason.value }, go)) { what.value = ""; reason.value = ""; }
   });
   return h("div", { class: "row" }, what, reason, go);
@@ -109,7 +109,7 @@ function freezeForm() {
 /** A button that freezes one thing. */
 export function freezeButton(what) {
   const go = button("Freeze", { class: "danger small", "data-act": "freeze-one" }, () => {
-    if (confirm(`Freeze ${visText(what())}? Its running calls are stopped.`)) act("freeze", { what: what(), reason: "" }, go);
+    if (confirm(`Freeze ${visText(what())}? Its running calls are cancelled.`)) act("freeze", { what: what(), reason: "" }, go);
   });
   return go;
 }

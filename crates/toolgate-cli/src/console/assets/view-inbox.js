@@ -95,7 +95,7 @@ export function riskTags(hints = {}, trusted = false) {
 
 /** Freezes that refuse this call, whatever the approver decides. */
 const freezesOf = (p) => state.freezes.filter((f) => f.what === "all" || f.what === "caller " + p.caller || f.what === "server " + p.server);
-const freezeText = (f) => visText(`Frozen: ${f.what === "all" ? "everything" : f.what}, by ${f.by}, since ${stamp(f.since).slice(0, 16)} UTC${f.reason ? ": " + f.reason : ""}. An approved call is refused until it is thawed.`);
+const freezeText = (f) => visText(`Frozen: ${f.what === "all" ? "everything" : f.what}, by ${f.by}, since ${stamp(f.since).slice(0, 16)} UTC${f.reason ? ": " + f.reason : ""}. An approved call is rejected until it is thawed.`);
 
 const isTool = (p) => (p.kind ?? "tool") === "tool";
 
@@ -190,7 +190,7 @@ function makeCard(first) {
     put(title, p.title ?? "");
     attr(node, "data-caller", p.connected ? "waits" : "gone");
     node.classList.toggle("gone", !p.connected);
-    tags.replaceChildren(...(p.connected ? [] : [h("span", { class: "tag bad" }, p.own ? "caller disconnected" : "no caller waits here")]), ...(isTool(p) ? riskTags(p.hints, p.trusted) : kindTags(p)));
+    tags.replaceChildren(...(p.connected ? [] : [h("span", { class: "tag bad" }, p.own ? "caller disconnected" : "no caller is connected")]), ...(isTool(p) ? riskTags(p.hints, p.trusted) : kindTags(p)));
     drawFacts(facts, p, presence);
     args.update(p);
     attr(edit, "hidden", !p.may_edit);
@@ -209,7 +209,7 @@ function drawFacts(facts, p, presence) {
   const schema = p.schema ?? {};
   put(presence, p.connected
     ? "waiting for the decision"
-    : !p.own ? "asked in another process or before a restart; an approval is valid for the identical call until it expires"
+    : !p.own ? "requested in another process or before a restart; an approval is valid for the identical call until it expires"
     : "disconnected; an approval stays valid for the identical call until it expires");
   presence.className = "presence " + (p.connected ? "here" : "away");
   const row = (label, ...kids) => [h("dt", {}, label), h("dd", {}, ...kids)];
@@ -260,7 +260,7 @@ function warningsOf(raw, rows) {
   const out = [];
   const values = (rows ?? []).map((r) => r.key + (kind(r.raw) === "string" ? JSON.parse(r.raw) : r.raw)).join("");
   const marked = hiddenCount(rows ? values.replace(/[\n\t]/g, "") : raw);
-  if (marked) out.push(`${marked} hidden or look-alike piece${marked === 1 ? " is" : "s are"} marked below.`);
+  if (marked) out.push(`${marked} hidden or look-alike part${marked === 1 ? " is" : "s are"} marked below.`);
   const keys = (rows ?? []).map((r) => r.key);
   if (new Set(keys).size < keys.length) out.push("A property occurs more than once; servers differ in which one they use.");
   return out;
@@ -305,6 +305,6 @@ function drawEmpty() {
   empty.dataset.key = key;
   empty.replaceChildren(h("h3", {}, "No pending approvals"),
     h("p", {}, "Calls that need a person's approval appear here. A call that nobody decides in time is denied."),
-    h("p", { class: "dim" }, `${up} of ${state.servers.length} servers running, ${state.tools.length} tools, ${running} calls running.`),
+    h("p", { class: "dim" }, `Servers running: ${up} of ${state.servers.length}. Tools: ${state.tools.length}. Calls running: ${running}.`),
     ...(state.calls.size ? [] : [h("p", {}, "No calls yet. Point a client at ", t("code", {}, state.endpoint), " ", copyButton(() => state.endpoint))]));
 }

@@ -198,7 +198,7 @@ function changes(pin) {
 /** Warning about hidden or confusable characters in the new texts. */
 function warning(texts) {
   const marked = texts.reduce((sum, text) => sum + hiddenCount(shown(text)), 0);
-  return h("p", { class: "warning", hidden: !marked }, `${marked} hidden or look-alike piece${marked === 1 ? " is" : "s are"} marked below.`);
+  return h("p", { class: "warning", hidden: !marked }, `${marked} hidden or look-alike part${marked === 1 ? " is" : "s are"} marked below.`);
 }
 
 /** Readable JSON: a string without its quotes, anything else indented. */

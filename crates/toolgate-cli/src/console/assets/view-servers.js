@@ -144,10 +144,10 @@ function signing(server, caller, failed) {
     say(res.ok ? null : res.error);
   }
 
-  return { begin, out, ask, update(takes, anew, granted) {
+  return { begin, out, ask, update(takes, again, granted) {
     attr(begin, "hidden", !takes);
     attr(out, "hidden", !(takes && granted));
     // Also with another account, or to grant more.
-    put(begin, anew ? "Sign in anew\u2026" : "Sign in\u2026");
+    put(begin, again ? "Sign in again\u2026" : "Sign in\u2026");
   } };
 }

@@ -7,7 +7,7 @@ import { members, pretty, sample, typeOf, valid } from "./json.js";
 import { riskTags } from "./view-inbox.js";
 
 const root = document.getElementById("view-tools");
-const filter = h("input", { type: "search", id: "tools-filter", placeholder: "Filter: server, name, kind, description, verdict", "aria-label": "Filter the tools, resources and prompts", on: { input: renderTools } });
+const filter = h("input", { type: "search", id: "tools-filter", placeholder: "Filter: server, name, kind, description, decision", "aria-label": "Filter the tools, resources and prompts", on: { input: renderTools } });
 const count = h("span", { class: "dim", "aria-live": "polite" });
 const list = h("div", { class: "tools" });
 root.append(h("h2", { class: "sr" }, "Tools"), h("div", { class: "tools-bar" }, filter, count), list);
@@ -99,7 +99,7 @@ function describeTool(tool) {
 
 function inputs(schema) {
   const props = Object.entries(schema?.properties ?? {});
-  if (!props.length) return h("p", { class: "dim" }, "Takes no declared arguments.");
+  if (!props.length) return h("p", { class: "dim" }, "The schema declares no arguments.");
   const required = new Set(schema.required ?? []);
   return h("table", { class: "inputs" }, h("tbody", {}, ...props.map(([name, p]) => h("tr", {},
     h("th", { scope: "row" }, t("code", {}, name), h("small", { class: "dim" }, required.has(name) ? "required" : "optional")),
