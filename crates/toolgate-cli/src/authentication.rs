@@ -199,7 +199,7 @@ impl Authenticator {
                 expired: Some(Box::pin(keys.clone().invalidated(pass))),
             }),
             Err(ApiKeyRejection::Unknown) => Err(self.invalid_credentials(
-                "there is no such key".to_owned(),
+                "the key is unknown".to_owned(),
                 "this key is unknown, or was rotated long ago; ask the operator for a key from `toolgate keys create NAME`",
             )),
             Err(ApiKeyRejection::Ended(name, over)) => Err(self.invalid_credentials(

@@ -12,6 +12,7 @@ mod config;
 mod console;
 mod oauth;
 mod operator;
+mod plural;
 mod pretty_json;
 mod responses;
 mod runtime;

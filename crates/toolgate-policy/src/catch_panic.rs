@@ -27,7 +27,7 @@ async fn catch_panic<T>(work: impl Future<Output = Result<T, Error>>) -> Result<
     let bug = |_| {
         Err(Error::new(
             ErrorKind::Bug,
-            "internal error: this is a fault of the gateway; its log says more",
+            "internal error of the gateway, not of the call; its stderr output says more",
         ))
     };
     let quiet = async {

@@ -86,7 +86,7 @@ impl TokenRejection {
         };
         let told = match &why {
             RejectionReason::MissingToken | RejectionReason::MissingNonce => {
-                "a token is needed; the header WWW-Authenticate says where to get one"
+                "a token is required; the WWW-Authenticate header links to the metadata that names its issuer"
             }
             RejectionReason::Malformed(_) => {
                 "the header Authorization is malformed; send it once, as Bearer and one token"

@@ -24,6 +24,7 @@ use crate::{
         control::{ControlResponse, GatewaySockets},
         revoke_all_sessions,
     },
+    plural::count_of,
     serve::{self, GatewayTransport, StartOptions},
 };
 use data_dir::DataLocation;
@@ -258,7 +259,8 @@ fn revoke_console(data: &Path) -> Result<ExitCode> {
 }
 
 fn revoked_text(sessions: u64) -> String {
-    format!("ended {sessions} console sessions; `toolgate console` prints a new link\n")
+    let ended = count_of(sessions, "console session");
+    format!("ended {ended}; `toolgate console` prints a new link\n")
 }
 
 /// Joins the lists of all gateways.

@@ -64,13 +64,12 @@ fn unknown_tools(server: &ServerSettings, offered: &OfferedNames) -> Vec<String>
         let near = nearest_name(&full(&over.tool), tools.cloned());
         let near = near.and_then(|name| Some(name.split_once('.')?.1.to_owned()));
         let hint = near.map_or_else(String::new, |name| format!("; did you mean {name:?}?"));
-        format!(
-            "[server.{}.tools.{}] (line {}) has no effect: it is not a tool that {}{hint}",
-            server.id,
-            over.tool,
-            over.line,
-            offered.source(&server.id)
-        )
+        let (id, tool, line) = (&server.id, &over.tool, over.line);
+        let missing = match offered.just_asked {
+            true => format!("{id} offers no tool {tool:?}"),
+            false => format!("no gateway has listed a tool {tool:?} of {id}"),
+        };
+        format!("[server.{id}.tools.{tool}] (line {line}) has no effect: {missing}{hint}")
     };
     strange.map(note).collect()
 }
@@ -87,7 +86,7 @@ fn duplicate_names(server: &ServerSettings) -> Vec<String> {
     let twice = by_name.iter().filter(|(_, of)| of.len() > 1);
     let note = |(name, of): (&&str, &Vec<&str>)| {
         format!(
-            "{} of {} have the same name {name:?}, so all of them are withheld",
+            "{} of {} have the same name {name:?}, so all of them are withheld; give each a different name",
             of.join(" and "),
             server.id
         )
@@ -120,7 +119,7 @@ fn old_names(config: &Config, server: &ServerSettings) -> Vec<String> {
             let (old, new) = (full(&over.tool), full(over.rule_name()));
             if fits(&old) && !fits(&new) {
                 notes.push(format!(
-                    "rule {} (line {}) matches {old}, which is renamed to {new}; rules use the new name",
+                    "rule {} (line {}) matches {old}, which the config renames to {new}; write the new name in the rule",
                     n + 1,
                     rule.line
                 ));

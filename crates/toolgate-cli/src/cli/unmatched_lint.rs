@@ -41,7 +41,7 @@ impl OfferedNames {
         let near = nearest_name(&glob.as_str().replace(['*', '?'], ""), names.cloned());
         let hint = near.map_or_else(String::new, |name| format!("; did you mean {name:?}?"));
         let of = self.source(server);
-        format!("{:?} matches nothing that {of}{hint}", glob.as_str())
+        format!("{:?} matches no item that {of}{hint}", glob.as_str())
     }
 }
 
@@ -76,9 +76,10 @@ fn rule_notes(n: usize, rule: &ConfigRule, offered: &OfferedNames) -> Vec<String
     if tools.len() == rule.tools.len() {
         return vec![format!("{place} never matches: {}", tools.join(", "))];
     }
-    let of = |key, told: Vec<String>| told.into_iter().map(move |told| (key, told));
-    let told = of("tools", tools).chain(of("except", except));
-    told.map(|(key, told)| format!("{place}, in {key}: {told}"))
+    let named = |key, notes: Vec<String>| notes.into_iter().map(move |note| (key, note));
+    let notes = named("tools", tools).chain(named("except", except));
+    notes
+        .map(|(key, note)| format!("{place}, in {key}: {note}"))
         .collect()
 }
 

@@ -26,13 +26,13 @@ pub(crate) fn notes(rules: &[ConfigRule]) -> Vec<String> {
         });
         if let Some((m, other)) = stricter {
             let why = if other.action == rule.action {
-                "says the same"
+                "has the same action"
             } else {
                 "is stricter"
             };
             let (this, that) = (place(n, rule), place(m, other));
             notes.push(format!(
-                "{this} never decides: {that} {why} wherever it matches"
+                "{this} never decides: {that} matches the same calls and {why}"
             ));
         }
     }
@@ -88,14 +88,17 @@ mod tests {
     fn reports_a_rule_below_a_stricter_one() {
         let allow = "tools = [\"s.read_*\"]\nthen = \"allow\"";
         let deny = "tools = [\"s.*\"]\nthen = \"deny\"";
-        let told =
-            ["rule 1 (line 5) never decides: rule 2 (line 8) is stricter wherever it matches"];
+        let told = [
+            "rule 1 (line 5) never decides: rule 2 (line 8) matches the same calls and is stricter",
+        ];
         assert_eq!(noted(&[allow, deny]), told);
-        let told =
-            ["rule 2 (line 8) never decides: rule 1 (line 5) is stricter wherever it matches"];
+        let told = [
+            "rule 2 (line 8) never decides: rule 1 (line 5) matches the same calls and is stricter",
+        ];
         assert_eq!(noted(&[deny, allow]), told);
-        let told =
-            ["rule 2 (line 8) never decides: rule 1 (line 5) says the same wherever it matches"];
+        let told = [
+            "rule 2 (line 8) never decides: rule 1 (line 5) matches the same calls and has the same action",
+        ];
         assert_eq!(noted(&[deny, "tools = [\"s.x\"]\nthen = \"deny\""]), told);
         let told =
             ["rule 1 (line 5) matches nothing: its \"except\" excludes all of its \"tools\""];

@@ -36,8 +36,9 @@ const SSE_KEEPALIVE_INTERVAL: Duration = Duration::from_secs(15);
 impl WebConsole {
     /// Returns a file of the console.
     pub(crate) fn page(&self, name: &str) -> Response<Body> {
-        static_files::find_file(name)
-            .unwrap_or_else(|| text_response(StatusCode::NOT_FOUND, "there is no such page"))
+        static_files::find_file(name).unwrap_or_else(|| {
+            text_response(StatusCode::NOT_FOUND, "not found; the console is at /")
+        })
     }
 
     /// Answers requests below `/console/`.
@@ -96,7 +97,7 @@ impl WebConsole {
             Ok(None) => {
                 return text_response(
                     StatusCode::UNAUTHORIZED,
-                    "this link was used already or is too old; `toolgate console` prints a fresh one",
+                    "this link was used already or is too old; `toolgate console` prints a new one",
                 );
             }
             Err(why) => return answer(Err(why)),

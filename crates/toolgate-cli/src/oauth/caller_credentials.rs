@@ -76,7 +76,7 @@ pub(crate) fn check_distinguishable(caller: &str) -> Result<(), &'static str> {
 fn check_caller(config: &Config, caller: &str) -> Result<(), String> {
     if caller.contains('@') {
         check_distinguishable(caller)
-            .map_err(|why| format!("not for {}: {why}", visible_line(caller)))?;
+            .map_err(|why| format!("cannot sign in for {}: {why}", visible_line(caller)))?;
     }
     let known = match caller.split_once(':') {
         Some(("key", name)) => !name.is_empty(),
@@ -88,7 +88,7 @@ fn check_caller(config: &Config, caller: &str) -> Result<(), String> {
     match known {
         true => Ok(()),
         false => Err(format!(
-            "{} is no name of a caller; a caller with a key is key:NAME, and a caller with a token of [auth.issuer.NAME] is NAME:SUBJECT",
+            "{} is not the name of a caller; a caller with a key is key:NAME, and a caller with a token of [auth.issuer.NAME] is NAME:SUBJECT",
             visible_line(caller)
         )),
     }
@@ -197,10 +197,10 @@ mod tests {
             ("anonymous@http", "cannot be told apart"),
             ("token@http", "cannot be told apart"),
             ("local@stdio", "cannot be told apart"),
-            ("ci", "no name of a caller"),
-            ("key:", "no name of a caller"),
-            ("other:alice", "no name of a caller"),
-            ("", "no name of a caller"),
+            ("ci", "not the name of a caller"),
+            ("key:", "not the name of a caller"),
+            ("other:alice", "not the name of a caller"),
+            ("", "not the name of a caller"),
         ] {
             let error = check_caller(&config, bad).unwrap_err();
             assert!(error.contains(told), "{bad}: {error}");

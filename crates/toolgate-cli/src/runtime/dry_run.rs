@@ -154,12 +154,12 @@ pub(crate) fn add_authentication(
         ),
     };
     let after = way.steps.iter().position(|step| step.policy == "resolve");
-    let told = DecisionStep {
+    let step = DecisionStep {
         policy: "scopes",
-        decision: "told",
+        decision: "info",
         reason: why,
     };
-    way.steps.insert(after.map_or(0, |at| at + 1), told);
+    way.steps.insert(after.map_or(0, |at| at + 1), step);
     match way.outcome {
         PredictedOutcome::Allow | PredictedOutcome::Ask => needs,
         PredictedOutcome::Deny | PredictedOutcome::Hide => Vec::new(),
@@ -190,7 +190,7 @@ pub(crate) fn render(way: &Value, from: &str) -> String {
         false => format!(", if the token has: {}", visible_line(&needs.join(" "))),
     };
     text.push_str(&format!(
-        "so: {verdict}{needs} ({from}; nothing was called)\n"
+        "decision: {verdict}{needs} ({from}; nothing was called)\n"
     ));
     text
 }

@@ -67,12 +67,12 @@ pub(crate) fn components(config: &Config) -> Vec<MemoryComponent> {
             ),
         ),
         part(
-            "calls that run",
+            "running calls",
             "calls x 64 KiB",
             multiply(limits.calls, CALL_LAYER_BYTES + 2 * MAX_UNCOUNTED_BYTES),
         ),
         part(
-            "calls that wait",
+            "waiting calls",
             "waiting x 48 KiB",
             multiply(limits.waiting, CALL_LAYER_BYTES + MAX_UNCOUNTED_BYTES),
         ),
@@ -168,7 +168,7 @@ pub(crate) fn breakdown(config: &Config) -> String {
         )
     };
     let lines: String = parts.iter().map(line).collect();
-    format!("{lines}{:>10}  in all\n", format_bytes(bound_bytes(config)))
+    format!("{lines}{:>10}  total\n", format_bytes(bound_bytes(config)))
 }
 
 /// Formats a number of bytes, rounded up: `12.0 MiB`, `3.5 GiB`.
@@ -207,7 +207,7 @@ mod tests {
         assert_eq!(of(&|limits| limits.body_bytes += 1), before);
         assert_eq!(of(&|limits| limits.call_seconds += 1), before);
         assert!(before < 1024 * MIB, "{}", format_bytes(before));
-        assert!(breakdown(&config).contains("in all"));
+        assert!(breakdown(&config).contains("total"));
         assert_eq!(format_bytes(1), "0.1 MiB");
         assert_eq!(format_bytes(3 << 29), "1.5 GiB");
     }

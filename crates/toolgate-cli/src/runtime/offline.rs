@@ -116,14 +116,14 @@ impl OfflineView {
         let at = shelf.and_then(|shelf| shelf.stored_at(&item));
         let why = match at {
             Some(at) => format!(
-                "its definition is the one that was stored {}; the server was not asked",
+                "its definition was stored {}; the server was not contacted",
                 format_age(at)
             ),
-            None => "its definition is a stored one; the server was not asked".to_owned(),
+            None => "its definition is a stored one; the server was not contacted".to_owned(),
         };
         let told = DecisionStep {
             policy: "stored",
-            decision: "told",
+            decision: "info",
             reason: why,
         };
         way.steps.insert(0, told);

@@ -44,7 +44,7 @@ impl GatewayParts {
                 match (server.state, server.error) {
                     (ServerState::Failed | ServerState::Backoff, Some(why)) => {
                         let (id, why) = (visible_line(&server.id), visible_line(&why));
-                        return eprintln!("toolgate: the server {id} does not run: {why}");
+                        return eprintln!("toolgate: the server {id} is not running: {why}");
                     }
                     // It started once. From then on, `toolgate status` shows its state.
                     (ServerState::Running, _) => return,

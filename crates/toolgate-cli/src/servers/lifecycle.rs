@@ -152,7 +152,7 @@ async fn run_process(
         let exit = timeout(PROCESS_STOP_TIMEOUT, process.end()).await;
         (
             end,
-            exit.unwrap_or_else(|_| "it could not be ended".to_owned()),
+            exit.unwrap_or_else(|_| "it could not be stopped".to_owned()),
         )
     });
     let errors = pin!(server.stderr_tail.read(stderr, || server.notify_console()));
@@ -171,7 +171,7 @@ async fn run_process(
 }
 
 pub(super) fn stopping() -> ServerEnd {
-    ServerEnd::Lost("the gateway stops".to_owned(), None)
+    ServerEnd::Lost("the gateway is stopping".to_owned(), None)
 }
 
 /// Opens the server and uses it until it is gone.
@@ -195,7 +195,10 @@ pub(super) async fn run_connection(
         Ok(remote) => Arc::new(remote),
         Err(OpenError::ClosedDuringProbe) if first => return ServerEnd::FirstRequest,
         Err(OpenError::ClosedDuringProbe) => {
-            return ServerEnd::Lost("it ended before the handshake was over".to_owned(), None);
+            return ServerEnd::Lost(
+                "it ended before the handshake was complete".to_owned(),
+                None,
+            );
         }
         Err(OpenError::Unusable(why)) => return ServerEnd::NotStarted(why, false),
         Err(error) => return ServerEnd::Lost(error.to_string(), None),
@@ -206,12 +209,12 @@ pub(super) async fn run_connection(
         why = remote.closed() => why,
         () = exited => "it exited".to_owned(),
         () = server.wait_for_sign_in() => "a user signed in".to_owned(),
-        () = watch_tools(server, &remote) => "it is gone".to_owned(),
+        () = watch_tools(server, &remote) => "its connection was closed".to_owned(),
         () = server.wait_for_input_by_result() => {
             remote.close_and_wait().await;
             return ServerEnd::InputByResult;
         }
-        () = read_late_lists(server, &remote) => "it is gone".to_owned(),
+        () = read_late_lists(server, &remote) => "its connection was closed".to_owned(),
     };
     ServerEnd::Lost(why, Some(began.elapsed()))
 }

@@ -68,7 +68,7 @@ pub(super) async fn serve(
 ) -> ServerEnd {
     let Some(callers) = &server.caller_connections else {
         return ServerEnd::NotStarted(
-            "its callers do not have connections of their own".to_owned(),
+            "its callers do not have separate connections".to_owned(),
             false,
         );
     };
@@ -130,7 +130,7 @@ impl CallerConnections {
                 let called = remote.call(call).await;
                 called.map_err(|error| token.explain_error(server, error))
             }
-            None => Err(unusable_error(server, "its connection is gone")),
+            None => Err(unusable_error(server, "its connection was closed")),
         }
     }
 

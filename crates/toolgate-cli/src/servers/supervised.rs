@@ -304,7 +304,7 @@ impl SupervisedServer {
         };
         if self.sign_in_need.message().is_some() {
             let cannot =
-                || self.explain_error(Error::new(ErrorKind::Upstream, "it cannot be asked"));
+                || self.explain_error(Error::new(ErrorKind::Upstream, "it needs a sign-in first"));
             return known
                 .filter(|known| !known.items().is_empty())
                 .ok_or_else(cannot);
@@ -391,7 +391,7 @@ impl SupervisedServer {
     fn down_error(&self, seat: &ConnectionState) -> Error {
         let id = &self.spec.id;
         let why = match (&seat.error, seat.state) {
-            (_, ServerState::Stopped) => "the gateway stops".to_owned(),
+            (_, ServerState::Stopped) => "the gateway is stopping".to_owned(),
             (Some(error), _) => error.public().to_owned(),
             (None, _) => "it is still starting".to_owned(),
         };

@@ -316,7 +316,7 @@ async fn a_server_is_started_opened_and_used() {
     assert_eq!(
         (
             error.kind(),
-            error.public_message().contains("the gateway stops")
+            error.public_message().contains("the gateway is stopping")
         ),
         (&ErrorKind::Upstream, true)
     );

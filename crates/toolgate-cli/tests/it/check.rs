@@ -38,7 +38,7 @@ fn check_tells_of_rules_that_never_decide_and_of_wrong_conditions() {
     assert_eq!(code, 0);
     assert_eq!(
         said,
-        "toolgate: rule 1 (line 3) never decides: rule 2 (line 6) is stricter wherever it matches\n\
+        "toolgate: rule 1 (line 3) never decides: rule 2 (line 6) matches the same calls and is stricter\n\
          toolgate: not checked: whether the rules match any items of s: no gateway has listed their items yet; pass --servers to start the servers and list their items\n"
     );
     let (code, said) = told(&format!("{allow}when = 'args.path.startWith(\"/\")'\n"));
@@ -84,9 +84,9 @@ fn demo(more: &str) -> String {
 /// Returns the report on [`RULES`]; `offers` is the source of the tool list.
 fn said(offers: &str) -> String {
     format!(
-        "toolgate: rule 1 (line 5) never matches: \"demo.ad\" matches nothing that {offers}; did you mean \"demo.add\"?, \"demo.zap*\" matches nothing that {offers}\n\
-         toolgate: rule 2 (line 10), in tools: \"demo.wipe\" matches nothing that {offers}\n\
-         toolgate: rule 2 (line 10), in except: \"demo.fial\" matches nothing that {offers}; did you mean \"demo.fail\"?\n"
+        "toolgate: rule 1 (line 5) never matches: \"demo.ad\" matches no item that {offers}; did you mean \"demo.add\"?, \"demo.zap*\" matches no item that {offers}\n\
+         toolgate: rule 2 (line 10), in tools: \"demo.wipe\" matches no item that {offers}\n\
+         toolgate: rule 2 (line 10), in except: \"demo.fial\" matches no item that {offers}; did you mean \"demo.fail\"?\n"
     )
 }
 
@@ -98,14 +98,14 @@ fn rules_that_fit_nothing_are_told_by_what_a_gateway_saw() {
     let data = home.path().join("state");
     let file = home.write("rules.toml", &demo(RULES));
     let told = said("a gateway has listed for demo");
-    let fine = format!("valid: 1 servers, 4 rules in {}\n", file.display());
+    let fine = format!("valid: 1 server, 4 rules in {}\n", file.display());
     assert_eq!(check(&file, &data, &[]), (0, told.clone(), fine.clone()));
     assert_eq!(check(&file, &data, &["--strict"]), (1, told, fine));
     let good = home.write(
         "good.toml",
         &demo("[[rule]]\ntools = [\"demo.add\"]\nthen = \"allow\"\n"),
     );
-    let fine = format!("valid: 1 servers, 1 rules in {}\n", good.display());
+    let fine = format!("valid: 1 server, 1 rule in {}\n", good.display());
     assert_eq!(check(&good, &data, &["--strict"]), (0, String::new(), fine));
 }
 
@@ -132,7 +132,7 @@ fn without_a_list_it_says_so_and_with_servers_it_asks() {
     let (code, told, _) = check(&file, &nowhere, &["--servers"]);
     assert_eq!(code, 1);
     assert!(
-        told.contains("in tools: \"demo.ad\" matches nothing that demo offers"),
+        told.contains("in tools: \"demo.ad\" matches no item that demo offers"),
         "{told}"
     );
     assert!(
@@ -186,7 +186,7 @@ fn a_token_that_is_not_set_ends_serve_and_check_with_2() {
     let out = output(&mut run);
     let said = String::from_utf8_lossy(&out.stdout);
     assert!(
-        said.contains("valid: 1 servers, 0 rules in the built-in config"),
+        said.contains("valid: 1 server, 0 rules in the built-in config"),
         "{said}"
     );
 }

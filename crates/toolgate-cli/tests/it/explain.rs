@@ -57,14 +57,14 @@ fn a_call_is_explained_and_nothing_happens() {
         "freeze allow".to_owned(),
         "circuit breaker allow".to_owned(),
         "pins allow".to_owned(),
-        format!("access passed {}: its condition does not hold", rule(2)),
+        format!("access passed {}: its condition is false", rule(2)),
         format!("access allow {}: when args.a <= 9", rule(1)),
-        "rate told 3 per minute; 3 left now".to_owned(),
+        "rate info 3 per minute; 3 left now".to_owned(),
         "arguments allow".to_owned(),
         "leaks allow".to_owned(),
         "placeholders allow".to_owned(),
         "confirm allow no approval is required".to_owned(),
-        "so: allow (according to a running gateway; nothing was called)".to_owned(),
+        "decision: allow (according to a running gateway; nothing was called)".to_owned(),
     ];
     assert_eq!(way, allowed);
     // As often as one likes: the rate is not used up.
@@ -85,7 +85,7 @@ fn a_call_is_explained_and_nothing_happens() {
     );
     assert_eq!(
         denied.last().unwrap(),
-        "so: deny (according to a running gateway; nothing was called)"
+        "decision: deny (according to a running gateway; nothing was called)"
     );
     let untold = explain(&["demo.add", "{}"]);
     let why = format!(
@@ -105,7 +105,7 @@ fn a_call_is_explained_and_nothing_happens() {
     );
     let asked = explain(&["demo.add", r#"{"a": 10, "b": 3}"#]);
     assert!(
-        asked.iter().any(|line| line.starts_with("so: ")),
+        asked.iter().any(|line| line.starts_with("decision: ")),
         "{asked:#?}"
     );
     let hidden = explain(&["demo.fail", "--caller", "key:ci"]);
@@ -115,7 +115,7 @@ fn a_call_is_explained_and_nothing_happens() {
     );
     assert_eq!(
         hidden[1],
-        "so: hide (according to a running gateway; nothing was called)"
+        "decision: hide (according to a running gateway; nothing was called)"
     );
     let strange = gate.run(&["explain", "demo.nope"]);
     assert_eq!(strange.status.code(), Some(1));
@@ -130,7 +130,7 @@ fn a_call_is_explained_and_nothing_happens() {
     assert_eq!(refused["result"]["isError"], true);
     let left = explain(&["demo.add", r#"{"a": 2, "b": 3}"#]);
     assert!(
-        left.contains(&"rate told 3 per minute; 2 left now".to_owned()),
+        left.contains(&"rate info 3 per minute; 2 left now".to_owned()),
         "{left:#?}"
     );
 }
@@ -173,8 +173,8 @@ fn without_a_gateway_the_config_and_what_is_stored_answer() {
     let before = files(&data);
     let way = alone(&data, &["demo.add", add, "--config", file]).unwrap();
     assert!(
-        way[0].starts_with("stored told its definition is the one that was stored ")
-            && way[0].ends_with(" ago; the server was not asked"),
+        way[0].starts_with("stored info its definition was stored ")
+            && way[0].ends_with(" ago; the server was not contacted"),
         "{way:#?}"
     );
     let rate = live
@@ -182,12 +182,12 @@ fn without_a_gateway_the_config_and_what_is_stored_answer() {
         .position(|line| line.starts_with("rate "))
         .unwrap();
     let mut same = live.clone();
-    same[rate] = "rate told 3 per minute; the number left is unknown".to_owned();
+    same[rate] = "rate info 3 per minute; the number left is unknown".to_owned();
     same.pop();
     assert_eq!(way[1..way.len() - 1], same);
     let state = data.to_str().unwrap();
     let last = format!(
-        "so: allow (from {file} and the definitions stored in {state}; no gateway was contacted; nothing was called)"
+        "decision: allow (from {file} and the definitions stored in {state}; no gateway was contacted; nothing was called)"
     );
     assert_eq!(way.last(), Some(&last));
     let hidden = alone(
@@ -253,7 +253,10 @@ fn another_config_is_asked_while_a_gateway_runs() {
     let why = format!("access refuse refused: {}: when args.b == 3", rule(2));
     assert!(way.contains(&why), "{way:#?}");
     let live = lines(&gate.cli(&["explain", "demo.add", add]));
-    assert!(live.last().unwrap().starts_with("so: allow "), "{live:#?}");
+    assert!(
+        live.last().unwrap().starts_with("decision: allow "),
+        "{live:#?}"
+    );
     // How a definition is pinned is known to a condition, with a gateway and without.
     let pinned = other.replace("args.b == 3", "tool.pinned == \"accepted\" && args.b == 3");
     home.write("other.toml", &pinned);
@@ -265,7 +268,10 @@ fn another_config_is_asked_while_a_gateway_runs() {
     assert!(way.contains(&why), "{way:#?}");
     home.write("other.toml", &pinned.replace("accepted", "changed"));
     let way = lines(&gate.cli(&asked));
-    assert!(way.last().unwrap().starts_with("so: allow "), "{way:#?}");
+    assert!(
+        way.last().unwrap().starts_with("decision: allow "),
+        "{way:#?}"
+    );
     // What is frozen stands in what is stored.
     gate.cli(&["freeze", "server", "demo"]);
     let way = lines(&gate.cli(&asked));
@@ -286,12 +292,12 @@ fn the_scopes_that_a_token_needs_are_told() {
     let explain = |tool: &str, caller: &str| {
         lines(&gate.cli(&["explain", tool, "--caller", caller, r#"{"a": 1, "b": 2}"#]))
     };
-    let told = "scopes told its token needs the scopes demo:add demo:read; otherwise the call is refused, and the tool is not listed";
+    let told = "scopes info its token needs the scopes demo:add demo:read; otherwise the call is refused, and the tool is not listed";
     let way = explain("demo.add", "corp:ann");
     assert_eq!(way[1], told, "{way:#?}");
-    let so = "so: allow, if the token has: demo:add demo:read (";
+    let so = "decision: allow, if the token has: demo:add demo:read (";
     assert!(way.last().unwrap().starts_with(so), "{way:#?}");
-    let none = "scopes told its token needs no scope for this";
+    let none = "scopes info its token needs no scope for this";
     assert_eq!(explain("demo.note", "corp:ann")[1], none);
     let way = explain("demo.add", "key:ci");
     assert!(
@@ -302,7 +308,10 @@ fn the_scopes_that_a_token_needs_are_told() {
     let way = lines(&gate.cli(&["explain", "demo.add", r#"{"a": 1, "b": 2}"#]));
     let out = "door refuse anonymous access is denied; a key or a token is required; a token needs the scopes demo:add demo:read";
     assert_eq!(way[0], out, "{way:#?}");
-    assert!(way.last().unwrap().starts_with("so: deny ("), "{way:#?}");
+    assert!(
+        way.last().unwrap().starts_with("decision: deny ("),
+        "{way:#?}"
+    );
     // Who cannot be is named.
     for nobody in ["corpse:ann", "ci"] {
         let out = gate.run(&["explain", "demo.add", "--caller", nobody]);

@@ -87,7 +87,7 @@ fn the_one_server_of_run_that_cannot_be_started_is_told_once() {
     let gate = Setup::run(&["/nonexistent/server".into()]).start();
     let told = until("it is told", SOON, || {
         let said = gate.said();
-        let told = |line: &&String| line.contains("the server server does not run: ");
+        let told = |line: &&String| line.contains("the server server is not running: ");
         let told = said.iter().filter(told).count();
         (told > 0).then_some(told)
     });

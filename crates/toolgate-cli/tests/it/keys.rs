@@ -277,7 +277,10 @@ fn t26_a_revoked_key_ends_what_it_opened_at_once() {
 
     let said = gate.cli(&["keys", "revoke", "ci"]);
     assert!(said.contains("cancelled: 1 call\n"), "{said}");
-    assert!(said.contains("denied: 1 call that waited"), "{said}");
+    assert!(
+        said.contains("denied: 1 call that needed an approval"),
+        "{said}"
+    );
     ends("the stream of changes", heard);
     ends("the stream of 2024-11-05", old);
     ends("the call that runs", running);
@@ -345,7 +348,10 @@ fn what_a_key_that_was_rotated_began_waits_for_its_answer_until_it_is_revoked() 
     gate.pending();
     gate.cli(&["keys", "rotate", "ci"]);
     let said = gate.cli(&["keys", "revoke", "ci"]);
-    assert!(said.contains("denied: 1 call that waited"), "{said}");
+    assert!(
+        said.contains("denied: 1 call that needed an approval"),
+        "{said}"
+    );
     ends("the call that waits", waits);
 }
 

@@ -105,7 +105,7 @@ fn who_signed_in_where_is_listed_without_what_was_granted() {
     assert!(!format!("{said}{all}").contains("canary"), "{said} {all}");
     alone.rename();
     let said = alone.well(&["logins"]);
-    assert!(said.contains("no configured server uses it"), "{said}");
+    assert!(said.contains("no configured server uses them"), "{said}");
 }
 
 #[test]

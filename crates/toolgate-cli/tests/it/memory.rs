@@ -155,7 +155,7 @@ fn what_is_printed_at_the_start_is_not_exceeded() {
     };
     let mut gate = Setup::config(config).start();
     let said = gate.announced("memory");
-    let shown = format!("at most {:.1} MiB", of("in all") / MIB as f64);
+    let shown = format!("at most {:.1} MiB", of("total") / MIB as f64);
     assert!(said.starts_with(&shown), "{said} is not {shown}");
     for n in 0..3 {
         warm(&gate, &format!("s{n}_text"));
@@ -190,8 +190,8 @@ fn what_is_printed_at_the_start_is_not_exceeded() {
     let most = of("the program")
         + of("long messages")
         + of("connections")
-        + of("calls that run")
-        + of("calls that wait");
+        + of("running calls")
+        + of("waiting calls");
     println!(
         "memory: 150 calls with 1 MB or 9,000 objects in arguments and results that nobody reads: {fine} answered, {refused} told to come \
          again; idle {} MiB, peak {} MiB, grown {:.0} MiB; the lines at work {:.0} MiB; printed {shown}",
@@ -200,7 +200,7 @@ fn what_is_printed_at_the_start_is_not_exceeded() {
         grown / MIB as f64,
         most / MIB as f64,
     );
-    assert!((peak as f64) < of("in all"), "peak {peak}, printed {said}");
+    assert!((peak as f64) < of("total"), "peak {peak}, printed {said}");
     assert!((peak as f64) < most, "peak {peak} of {most}");
     assert!(fine > 0 && refused > 0, "{fine} {refused}");
     drop(open);
@@ -287,7 +287,7 @@ fn no_kind_of_message_of_hostile_servers_breaks_the_printed_bound() {
     });
     let after = (peak_of(gate.pid()), rss_of(gate.pid()));
     let mib = |bytes: u64| bytes / MIB;
-    let most = of("the program") + of("long messages") + of("servers") + of("calls that run");
+    let most = of("the program") + of("long messages") + of("servers") + of("running calls");
     println!(
         "memory: {SERVERS} servers whose every message has 15 MB: after their opening peak {} MiB, resident {} MiB; after all \
          kinds of messages peak {} MiB, resident {} MiB; the lines at work {:.0} MiB; printed {:.0} MiB",
@@ -296,9 +296,9 @@ fn no_kind_of_message_of_hostile_servers_breaks_the_printed_bound() {
         mib(after.0),
         mib(after.1),
         most / MIB as f64,
-        of("in all") / MIB as f64,
+        of("total") / MIB as f64,
     );
-    assert!((after.0 as f64) < of("in all"), "{after:?}");
+    assert!((after.0 as f64) < of("total"), "{after:?}");
     assert!((after.0 as f64) < most, "{after:?} of {most}");
     // Nothing long is kept: what stays resident is what the allocator keeps of it, and less than was in use at once.
     assert!(

@@ -78,7 +78,7 @@ fn every_refusal_says_where_to_get_a_token_where_there_is_an_issuer() {
         assert_eq!(response.header("www-authenticate"), Some(challenge));
         assert!(response.body.contains(told), "{response:?}");
     };
-    wrong(&[], &challenge(""), "a token is needed");
+    wrong(&[], &challenge(""), "a token is required");
     wrong(&bearer("x"), &invalid, "sign in again");
     wrong(
         &bearer(&format!("tg_{}", "0".repeat(64))),
@@ -106,7 +106,7 @@ fn every_refusal_says_where_to_get_a_token_where_there_is_an_issuer() {
             &with,
             &challenge,
             if known {
-                "a token is needed"
+                "a token is required"
             } else {
                 "Bearer KEY"
             },

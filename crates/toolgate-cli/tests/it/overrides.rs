@@ -293,20 +293,22 @@ fn check_tells_of_tools_that_are_not_there_and_of_rules_with_old_names() {
             .args(args);
         String::from_utf8(output(&mut run).stderr).unwrap()
     };
-    for (args, of) in [
-        (&[][..], "a gateway has listed for far"),
-        (&["--servers"][..], "far offers"),
+    let unlisted = "no gateway has listed a tool \"raed_file\" of far";
+    let unknown = "far offers no tool \"raed_file\"";
+    for (args, of, missing) in [
+        (&[][..], "a gateway has listed for far", unlisted),
+        (&["--servers"][..], "far offers", unknown),
     ] {
         let said = check(args);
         for line in [
             format!(
-                "[server.far.tools.raed_file] (line 4) has no effect: it is not a tool that {of}; did you mean \"read_file\"?"
+                "[server.far.tools.raed_file] (line 4) has no effect: {missing}; did you mean \"read_file\"?"
             ),
-            "find_file and drop_file of far have the same name \"look\", so all of them are withheld"
+            "find_file and drop_file of far have the same name \"look\", so all of them are withheld; give each a different name"
                 .to_owned(),
-            "rule 1 (line 10) matches far.find_file, which is renamed to far.look; rules use the new name"
+            "rule 1 (line 10) matches far.find_file, which the config renames to far.look; write the new name in the rule"
                 .to_owned(),
-            format!("rule 1 (line 10) never matches: \"far.find_*\" matches nothing that {of}"),
+            format!("rule 1 (line 10) never matches: \"far.find_*\" matches no item that {of}"),
         ] {
             assert!(said.contains(&line), "{line}\n{said}");
         }

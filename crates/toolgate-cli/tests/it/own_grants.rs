@@ -506,7 +506,7 @@ fn sign_ins_of_callers_are_few_and_each_has_a_name() {
         ),
         (
             vec!["login", "far", "--caller", "ann"],
-            "is no name of a caller",
+            "is not the name of a caller",
         ),
         (vec!["logout", "far"], "name the caller"),
     ] {
@@ -554,7 +554,7 @@ fn a_person_at_the_console_signs_in_for_one_caller() {
         (json!({"server": "far"}), "name the caller"),
         (
             json!({"server": "far", "caller": "bob"}),
-            "is no name of a caller",
+            "is not the name of a caller",
         ),
         (
             json!({"server": "far", "caller": "local@stdio"}),

@@ -249,7 +249,8 @@ fn t43_a_rug_pull_is_hidden_told_once_and_settled() {
     is_nowhere(&gate, "s_look");
     let wrong = gate.run(&["pins", "accept", "s.look", "--digest", "0123456789ab"]);
     assert!(
-        !wrong.status.success() && String::from_utf8_lossy(&wrong.stderr).contains("changed again")
+        !wrong.status.success()
+            && String::from_utf8_lossy(&wrong.stderr).contains("changed after you reviewed it")
     );
     gate.cli(&["pins", "accept", "s.look"]);
     shows(&gate, &ALL);

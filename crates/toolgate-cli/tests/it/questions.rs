@@ -248,7 +248,7 @@ fn t51_a_page_is_shown_with_its_host_and_never_fetched() {
     );
     for (method, params) in USES {
         let answer = modern(&gate, method, params);
-        assert!(words(&answer).contains("not an https address"), "{answer}");
+        assert!(words(&answer).contains("not an https URL"), "{answer}");
     }
     let connected = bank.accept();
     assert_eq!(

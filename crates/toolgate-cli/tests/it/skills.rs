@@ -239,10 +239,10 @@ fn a_file_of_a_skill_is_explained_as_the_skill() {
     ] {
         let told = gate.cli(&["explain", name]);
         assert!(told.contains("does not see it: rule 2"), "{name}: {told}");
-        assert!(told.contains("so: hide"), "{name}: {told}");
+        assert!(told.contains("decision: hide"), "{name}: {told}");
     }
     let told = gate.cli(&["explain", "one.resource:a:b"]);
     assert!(told.contains("one.resource:a:b for anonymous"), "{told}");
-    assert!(told.contains("so: allow"), "{told}");
+    assert!(told.contains("decision: allow"), "{told}");
     gate.stop();
 }

@@ -205,7 +205,7 @@ pub enum RecordFault {
         /// Size of the torn write in bytes.
         bytes: u64,
     },
-    /// There are no records: they were removed, or a crash came before the first.
+    /// There are no records: they were removed, or a crash happened before the first.
     Empty,
     /// A checkpoint is missing, not signed by the key, or signs something else.
     Signature(&'static str),
@@ -242,7 +242,7 @@ impl fmt::Display for RecordFault {
                 "a write of {bytes} bytes was cut short by a crash; the next start sets it aside"
             ),
             Self::Empty => f.write_str(
-                "the chain has no records: they were removed, or a crash came before the first",
+                "the chain has no records: they were removed, or a crash happened before the first",
             ),
             Self::Signature(flaw) => write!(f, "its checkpoint is invalid: {flaw}"),
             Self::Seal(flaw) => write!(f, "the seal of the segment is invalid: {flaw}"),
@@ -259,9 +259,9 @@ impl fmt::Display for ChainReport {
         write!(f, "chain {}: ", self.chain)?;
         match &self.first_fault {
             None if self.missing_evidence.is_empty() => {
-                write!(f, "intact, {} records", self.records)?
+                write!(f, "intact, {}", count_of(self.records, "record"))?
             }
-            None => write!(f, "CANNOT TELL, {} records", self.records)?,
+            None => write!(f, "CANNOT TELL, {}", count_of(self.records, "record"))?,
             Some(bad) => {
                 write!(
                     f,
@@ -271,22 +271,30 @@ impl fmt::Display for ChainReport {
                     bad.line,
                     bad.fault
                 )?;
-                write!(f, "{} records before it are good", self.records)?;
+                write!(f, "good before it: {}", count_of(self.records, "record"))?;
             }
         }
         if self.live {
-            write!(f, ", in use, {} calls in flight", self.open_calls.len())?;
+            write!(
+                f,
+                ", in use, {} in flight",
+                count_of(self.open_calls.len() as u64, "call")
+            )?;
         } else if let Some(first) = self.open_calls.first() {
             write!(
                 f,
-                ", {} calls without an outcome (first: {} at record {})",
-                self.open_calls.len(),
+                ", {} without an outcome (first: {} at record {})",
+                count_of(self.open_calls.len() as u64, "call"),
                 first.call,
                 first.seq
             )?;
         }
         if self.unknown_calls > 0 {
-            write!(f, ", {} calls closed as unknown", self.unknown_calls)?;
+            write!(
+                f,
+                ", {} closed as unknown",
+                count_of(self.unknown_calls, "call")
+            )?;
         }
         if self.torn_bytes > 0 {
             write!(f, ", {} bytes set aside after crashes", self.torn_bytes)?;
@@ -298,8 +306,8 @@ impl fmt::Display for ChainReport {
         if self.unsigned > 0 {
             write!(
                 f,
-                ", {} records after the last checkpoint unsigned",
-                self.unsigned
+                ", {} after the last checkpoint unsigned",
+                count_of(self.unsigned, "record")
             )?;
         }
         if let Some(kept) = self.mirrored {
@@ -335,7 +343,12 @@ impl fmt::Display for AuditReport {
             .iter()
             .filter(|chain| chain.first_fault.is_some());
         match self.verdict() {
-            AuditVerdict::Broken => write!(f, "NOT INTACT: {} of {chains} chains", bad.count()),
+            AuditVerdict::Broken => write!(
+                f,
+                "NOT INTACT: {} of {}",
+                bad.count(),
+                count_of(chains as u64, "chain")
+            ),
             AuditVerdict::CannotTell if chains == 0 => {
                 f.write_str("CANNOT TELL: there are no chains to verify")
             }
@@ -345,7 +358,11 @@ impl fmt::Display for AuditReport {
                     .iter()
                     .filter(|c| !c.missing_evidence.is_empty())
                     .count();
-                write!(f, "CANNOT TELL: {unclear} of {chains} chains")
+                write!(
+                    f,
+                    "CANNOT TELL: {unclear} of {}",
+                    count_of(chains as u64, "chain")
+                )
             }
             AuditVerdict::Intact => self.write_signed_range(f),
         }
@@ -371,4 +388,10 @@ impl AuditReport {
         }
         f.write_str("; without a checkpoint mirror, so can the end of a chain or a whole chain")
     }
+}
+
+/// Formats a count with its noun: `1 record`, `2 records`.
+fn count_of(count: u64, noun: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {noun}{plural}")
 }

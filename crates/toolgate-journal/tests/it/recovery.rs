@@ -175,7 +175,7 @@ fn a_live_chain_may_have_calls_in_flight_and_half_a_line() {
     fs::write(&file, bytes).unwrap();
     let report = scratch.verify();
     assert!(report.is_intact() && report.chains[0].live, "{report}");
-    assert!(report.to_string().contains("in use, 1 calls in flight"));
+    assert!(report.to_string().contains("in use, 1 call in flight"));
     drop(journal);
     assert!(!scratch.verify().is_intact());
 }

@@ -68,7 +68,7 @@ fn a_sound_log_is_intact() {
     assert!(
         report
             .to_string()
-            .contains("intact, 10 records, 1 calls without an outcome (first: open at record 9)")
+            .contains("intact, 10 records, 1 call without an outcome (first: open at record 9)")
     );
 }
 
@@ -240,7 +240,7 @@ fn the_report_is_readable() {
         log.file.display()
     );
     assert!(
-        text.contains(&place) && text.ends_with("NOT INTACT: 1 of 1 chains"),
+        text.contains(&place) && text.ends_with("NOT INTACT: 1 of 1 chain"),
         "{text}"
     );
 }

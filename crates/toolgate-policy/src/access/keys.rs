@@ -178,7 +178,7 @@ impl fmt::Display for ApiKeyError {
             ApiKeyError::ExpiryTooFar => f.write_str("the key would expire more than 100 years from now; give an earlier time"),
             ApiKeyError::ExpiryInPast => f.write_str("the key would have expired already; give a later time"),
             ApiKeyError::LimitReached(most) => write!(f, "there are {most} keys, the maximum; revoke unused ones, or raise caller_keys in [limits]"),
-            ApiKeyError::NoRandom => f.write_str("the system gives no random bytes"),
+            ApiKeyError::NoRandom => f.write_str("the system provides no random bytes"),
             ApiKeyError::NotStored(error) => f.write_str(error.public_message()),
         }
     }

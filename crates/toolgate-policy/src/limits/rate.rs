@@ -330,8 +330,8 @@ impl Rule for RateLimiter {
 
     /// Reports the quota and the tokens left, without taking a token.
     fn explain<'a>(&'a self, call: &'a Call, item: &'a Item) -> MaybeReady<'a> {
-        for told in self.describe(call, item) {
-            call.decision_log.add("rate", "told", told);
+        for quota in self.describe(call, item) {
+            call.decision_log.add("rate", "info", quota);
         }
         MaybeReady::Ready(RuleDecision::Allow)
     }

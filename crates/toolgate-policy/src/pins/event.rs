@@ -32,8 +32,10 @@ impl fmt::Display for PinEvent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let PinEvent { kind, name, .. } = self;
         let end = match self.hidden {
-            true => format!("it is hidden until you accept it: toolgate pins diff {name}"),
-            false => format!("it stays usable; see toolgate pins diff {name}"),
+            true => format!(
+                "it is hidden until you accept it; review it with `toolgate pins diff {name}`"
+            ),
+            false => format!("it stays usable; review it with `toolgate pins diff {name}`"),
         };
         match &self.what {
             PinEventKind::New => write!(f, "the {kind} {name} is new; {end}"),

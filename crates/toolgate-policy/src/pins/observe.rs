@@ -111,11 +111,11 @@ impl Pins {
             None => {
                 return (
                     PinState::New,
-                    Some("it is new, and not pinned yet".to_owned()),
+                    Some("it is new and not pinned yet".to_owned()),
                 );
             }
             Some(None) => {
-                let why = "its pin cannot be read; remove it with toolgate pins forget";
+                let why = "its pin cannot be read; delete the pin with `toolgate pins forget`";
                 return (PinState::Changed, Some(why.to_owned()));
             }
             Some(Some(row)) => row,
@@ -131,22 +131,22 @@ impl Pins {
         let rejected = other.and_then(|one| one.rejected_by.as_ref());
         if let Some(by) = rejected {
             let state = state(row);
-            return (state, Some(format!("this definition was rejected ({by})")));
+            return (state, Some(format!("its definition was rejected by {by}")));
         }
         let settle = format!(
-            "toolgate pins diff {0}, then accept or reject",
+            "review it with `toolgate pins diff {0}`, then accept or reject it",
             row.full_name()
         );
         match (state(row), self.on_change.of(server)) {
             (PinState::Changed, ChangedDefinitionAction::Warn) => (PinState::Changed, None),
             (PinState::New, _) => (
                 PinState::New,
-                Some(format!("it is new and not accepted yet: {settle}")),
+                Some(format!("it is new and not accepted yet; {settle}")),
             ),
             (state, _) => (
                 state,
                 Some(format!(
-                    "its definition differs from the accepted one: {settle}"
+                    "its definition differs from the accepted one; {settle}"
                 )),
             ),
         }
@@ -198,7 +198,7 @@ impl Pins {
             return Ok(());
         }
         let text = format!(
-            "the server {} has more than {most} pinned definitions, the limit in limits.pins_per_server; raise it, or delete old pins with toolgate pins forget",
+            "the server {} has {most} pinned definitions, which is the limit; raise pins_per_server in [limits], or delete old pins with `toolgate pins forget`",
             thing.server
         );
         Err(Error::new(

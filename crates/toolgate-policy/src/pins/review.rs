@@ -83,12 +83,12 @@ pub enum PinError {
 impl fmt::Display for PinError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            PinError::Unknown => f.write_str("there is no pin of that name; see toolgate pins list"),
+            PinError::Unknown => f.write_str("there is no pin of that name; `toolgate pins list` shows them"),
             PinError::NothingToDecide => {
-                f.write_str("there is nothing to decide: the definition is the accepted one")
+                f.write_str("there is nothing to decide: the current definition is already accepted")
             }
             PinError::ChangedSinceReview => {
-                f.write_str("the definition changed again since you reviewed it; review it again with toolgate pins diff")
+                f.write_str("the definition changed after you reviewed it; review it again with `toolgate pins diff`")
             }
             PinError::NotStored(error) => f.write_str(error.public_message()),
         }

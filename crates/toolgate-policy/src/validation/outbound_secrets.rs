@@ -54,7 +54,7 @@ impl OutboundSecrets {
         let Some(found) = search_arguments(call, &SecretSearch) else {
             return RuleDecision::Allow;
         };
-        let reason = format!("the arguments hold what looks like a secret: {found}");
+        let reason = format!("the arguments contain a possible secret: {found}");
         match then {
             // Clients request completions at every keystroke; nobody can approve that often.
             OnOutboundSecret::Ask if !matches!(call.op, Op::Complete(_)) => {

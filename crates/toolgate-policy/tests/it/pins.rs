@@ -520,7 +520,7 @@ async fn so_many_definitions_of_a_server_are_pinned() {
     let trail = call.decision_log.clone();
     fixture.go(call).await.unwrap_err();
     let why = trail.steps().remove(0).reason;
-    assert!(why.contains("limits.pins_per_server"), "{why}");
+    assert!(why.contains("pins_per_server in [limits]"), "{why}");
     fixture
         .route
         .pins

@@ -156,7 +156,7 @@ async fn t51_who_asks_and_where_a_page_leads_is_said_first() {
         ),
         (
             page("https://xn--bnk-5cd.example/"),
-            "[demo] [page at xn--bnk-5cd.example] [careful: this host has letters that can look like those of another one] Log in",
+            "[demo] [page at xn--bnk-5cd.example] [warning: this host has letters that can look like those of another host] Log in",
         ),
     ] {
         let mut fixture = fixture(move || vec![ask.clone()]);
@@ -374,7 +374,9 @@ async fn t52_a_bounded_question_has_no_tools_no_context_and_few_tokens() {
             }))
         })
     });
-    assert!(text(fixture.go(call(&fixture, Op::Tool, "look")).await).contains("with tools"));
+    assert!(
+        text(fixture.go(call(&fixture, Op::Tool, "look")).await).contains("may not offer tools")
+    );
 }
 
 /// A fixture in which a person looks at questions to the model.

@@ -191,7 +191,7 @@ impl ServerConnection {
                 );
                 Err(RpcError::new(
                     code::METHOD_NOT_FOUND,
-                    "method not found: the client declared no such ability",
+                    "method not found: the client declared no such capability",
                 ))
             }
         };

@@ -62,7 +62,7 @@ impl fmt::Display for OpenError {
         match self {
             OpenError::ClosedDuringProbe => f.write_str("it ended after the first request"),
             OpenError::Closed(reason) => {
-                write!(f, "it ended before the handshake was over: {reason}")
+                write!(f, "it ended before the handshake was complete: {reason}")
             }
             OpenError::Late(limit) => write!(f, "it did not answer the handshake within {limit:?}"),
             OpenError::Unreachable(words) => write!(f, "it {words}"),

@@ -97,7 +97,7 @@ impl ServerConnection {
         let call = of.and_then(|of| asking(&self.purpose(of)?));
         let no = match call.or_else(|| self.find_single(asking)) {
             None => "no call is in flight, or more than one, so no caller can answer",
-            Some(None) => "the client of this call declared no such ability",
+            Some(None) => "the client of this call declared no such capability",
             Some(Some(asking)) => {
                 let question = ServerInputRequest {
                     id: id.clone(),
@@ -168,7 +168,7 @@ impl RemoteServer {
                     if is_granted(granted, &question.kind) {
                         return self.park(exchange, question, call);
                     }
-                    self.link.reject_request(&question.id, "the client of this call declared no such ability");
+                    self.link.reject_request(&question.id, "the client of this call declared no such capability");
                 }
             }
         }

@@ -103,7 +103,7 @@ impl SubscriptionParams {
             (None, 1) => "a resource".to_owned(),
             (None, count) => format!("{count} resources"),
         };
-        format!("it refused to tell changes of {subject}")
+        format!("it refused to report changes of {subject}")
     }
 
     /// Describes the requested changes that the server did not acknowledge.

@@ -491,7 +491,7 @@ impl InputRequester for InlineRequester<'_> {
             let asked = ServerRequest {
                 method,
                 params,
-                cancel_reason: "the input request was settled elsewhere",
+                cancel_reason: "the input request was answered elsewhere",
             };
             match self.legacy.request_client(self.outlet, asked).await {
                 Some(Ok(answer)) => Ok(answer),

@@ -222,8 +222,8 @@ async fn wait_with_progress(
     tokio::select! {
         () = until => Ok(()),
         () = beat => Ok(()),
-        () = server.closed() => Err(Error::new(ErrorKind::Cancelled, "the gateway is shutting down; call again when it runs")),
-        () = outlet.closed() => Err(Error::new(ErrorKind::Cancelled, "the caller disconnected while the call waited for a person")),
+        () = server.closed() => Err(Error::new(ErrorKind::Cancelled, "the gateway is shutting down; call again after its restart")),
+        () = outlet.closed() => Err(Error::new(ErrorKind::Cancelled, "the caller disconnected before the call was decided")),
     }
 }
 
@@ -281,7 +281,7 @@ async fn wait_for_response(
     let gone = |text| Err(Error::new(ErrorKind::Cancelled, text));
     tokio::select! {
         answer = asked => answer,
-        () = server.closed() => gone("the gateway is shutting down; call again when it runs"),
+        () = server.closed() => gone("the gateway is shutting down; call again after its restart"),
         () = outlet.closed() => gone("the caller disconnected before it answered the input request"),
         () = tokio::time::sleep(server.limits.input_timeout) => Err(Error::new(
             ErrorKind::TimedOut,
@@ -428,7 +428,7 @@ fn elicitation_params(params: &Json, dialect: &Dialect) -> Json {
 fn approval_form(approval: &ApprovalRequest, call: &Call) -> Json {
     // Escapes the names and reasons too: they may contain invisible characters.
     let message = visible(&format!(
-        "Toolgate: may {} call {}?\n\nArguments (exact):\n{}\n\nWhy you are asked: {}",
+        "Toolgate: may {} call {}?\n\nArguments (exact):\n{}\n\nReason for this request: {}",
         call.caller,
         approval.item.full_name(),
         approval.arguments.as_str(),
@@ -438,7 +438,7 @@ fn approval_form(approval: &ApprovalRequest, call: &Call) -> Json {
         "type": "object",
         "properties": {
             "approve": {"type": "boolean", "title": "Allow this call, once", "default": false},
-            "reason": {"type": "string", "title": "If not: why (the model reads this)"},
+            "reason": {"type": "string", "title": "Reason, if you deny (the model receives it)"},
         },
         "required": ["approve"],
     });

@@ -26,7 +26,7 @@ use std::sync::{Arc, Mutex};
 /// # Ok(())
 /// # }
 /// ```
-#[must_use = "call build to create the login"]
+#[must_use = "call build to create the client"]
 pub struct OAuthClientBuilder(OAuthClientSettings);
 
 /// Settings of an OAuth client.

@@ -13,6 +13,7 @@ use crate::{
     config::Config,
     oauth::{self, SignInInstructions},
     operator::api::note_lines,
+    plural::count_of,
     runtime::compose,
     runtime::memory,
     runtime::offline::{DefinitionChoice, OfflineView},
@@ -71,9 +72,9 @@ pub(super) fn run(place: &DataLocation<'_>, wanted: &CheckOptions) -> Result<Exi
         print(&memory::breakdown(&config))?;
     }
     print(&format!(
-        "valid: {} servers, {} rules in {}\n",
-        config.servers.len(),
-        config.rules.len(),
+        "valid: {}, {} in {}\n",
+        count_of(config.servers.len() as u64, "server"),
+        count_of(config.rules.len() as u64, "rule"),
         visible_line(&source(&config))
     ))?;
     let bad = !found.failed.is_empty() || (wanted.strict && !found.notes.is_empty());
@@ -183,14 +184,14 @@ fn listed_items(config: &Config, data: &Path, found: &mut CheckFindings) -> Resu
             if own {
                 offered.by_server.remove(&server.id);
                 found.unchecked.push(format!(
-                    "not checked: the items of {}: it is used with each caller's own credentials, and a check has no caller",
+                    "not checked: the items of {}: each caller signs in to it separately, and a check has no caller",
                     server.id
                 ));
             } else if missing.contains(&server.id) {
                 offered.by_server.remove(&server.id);
                 let why = server
                     .error
-                    .unwrap_or_else(|| "it did not answer in time".to_owned());
+                    .unwrap_or_else(|| "it did not respond in time".to_owned());
                 found.failed.push(format!(
                     "the server {} could not be contacted: {why}",
                     server.id

@@ -4,6 +4,7 @@ use super::{Result, collect_lists, print, send_by_id};
 use crate::{
     args::{ApproveOptions, FreezeCommand, FreezeTarget, GrantsCommand, ThawCommand},
     operator::control::GatewaySockets,
+    plural::count_of,
     runtime::call_feed::millis,
     timestamp::format_timestamp,
 };
@@ -95,7 +96,7 @@ fn grant(grant: &Value) -> String {
         None => format!("until {}", format_timestamp(&grant["until"])),
     };
     let used = match (grant["used"].as_u64().unwrap_or(0), &grant["uses"]) {
-        (used, Value::Null) => format!("used {used} times"),
+        (used, Value::Null) => format!("used {}", count_of(used, "time")),
         (used, most) => format!("used {used} of {most} times"),
     };
     let last = match &grant["last"] {

@@ -196,7 +196,7 @@ fn revoked(name: &str, done: &Value) -> String {
         text.push_str(&format!("cancelled: {calls}\n"));
     }
     if let Some(calls) = count("waiting") {
-        text.push_str(&format!("denied: {calls} that waited for approval\n"));
+        text.push_str(&format!("denied: {calls} that needed an approval\n"));
     }
     for server in done["servers"].as_array().into_iter().flatten() {
         let server = visible_line(server.as_str().unwrap_or_default());
@@ -302,7 +302,7 @@ mod tests {
         for words in [
             "key:ci is revoked",
             "2 calls\n",
-            "1 call that waited",
+            "1 call that needed an approval",
             "signed out: far",
         ] {
             assert!(said.contains(words), "{said}");

@@ -124,7 +124,10 @@ pub(super) fn notify_gateways(
     if let Err(CommandError::Usage(why) | CommandError::Failure(why)) =
         offline::record(place, data, entry)
     {
-        eprintln!("toolgate: this is not in the audit log: {}", visible(&why));
+        eprintln!(
+            "toolgate: cannot write this to the audit log: {}",
+            visible(&why)
+        );
     }
 }
 

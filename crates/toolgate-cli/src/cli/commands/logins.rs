@@ -100,7 +100,7 @@ fn line(one: &Value) -> String {
         ),
     };
     let orphan = match one["used"] {
-        Value::Bool(false) => "; no configured server uses it: `toolgate logout` deletes it",
+        Value::Bool(false) => "; no configured server uses them; `toolgate logout` deletes them",
         _ => "",
     };
     format!(

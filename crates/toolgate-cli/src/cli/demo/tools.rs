@@ -22,7 +22,7 @@ pub(crate) fn definitions() -> Vec<Value> {
     let text = |what: &str| json!({"type": "string", "description": what, "minLength": 1, "maxLength": 200});
     let mut add = tool(
         "add",
-        "Adds two numbers. Read-only, so it passes by itself; the result is structured.",
+        "Adds two numbers. Read-only, so it needs no approval; the result is structured.",
         read(),
         json!({"a": number("The first number."), "b": number("The second number.")}),
         json!(["a", "b"]),
@@ -33,24 +33,24 @@ pub(crate) fn definitions() -> Vec<Value> {
         add,
         tool(
             "note",
-            "Writes a note. It changes something, so a person is asked.",
+            "Writes a note. Not read-only, so it needs an approval.",
             json!({"readOnlyHint": false, "destructiveHint": false, "idempotentHint": true, "openWorldHint": false}),
-            json!({"name": text("Name of the note."), "text": text("What it says.")}),
+            json!({"name": text("Name of the note."), "text": text("Text of the note.")}),
             json!(["name", "text"]),
         ),
         tool(
             "delete_note",
-            "Deletes a note for good. Destructive, so a person is asked every time.",
+            "Deletes a note permanently. Destructive, so every call needs an approval.",
             json!({"readOnlyHint": false, "destructiveHint": true, "openWorldHint": false}),
             json!({"name": text("Name of the note.")}),
             json!(["name"]),
         ),
         tool(
             "slow_count",
-            "Counts slowly and tells how far it is. Stop it, or cancel it.",
+            "Counts slowly and reports its progress. You can cancel it.",
             read(),
             json!({
-                "to": {"type": "integer", "minimum": 1, "maximum": 10000, "description": "Up to which number."},
+                "to": {"type": "integer", "minimum": 1, "maximum": 10000, "description": "Last number."},
                 "delay_ms": {"type": "integer", "minimum": 1, "maximum": 60000, "default": 500, "description": "Milliseconds for each step."},
             }),
             json!(["to"]),
@@ -69,7 +69,13 @@ pub(crate) fn definitions() -> Vec<Value> {
             json!({}),
             json!([]),
         ),
-        tool("fail", "Fails, as tools do.", read(), json!({}), json!([])),
+        tool(
+            "fail",
+            "Always fails, to show an error.",
+            read(),
+            json!({}),
+            json!([]),
+        ),
     ]
 }
 
@@ -203,6 +209,6 @@ fn ask_name(call: &Call) -> Outcome {
         .and_then(|n| n.string());
     Outcome::Done(Output::Tool(match (action.as_deref(), name) {
         (Some("accept"), Some(name)) => ToolResult::text(&format!("hello, {name}")),
-        _ => ToolResult::text("hello, whoever you are"),
+        _ => ToolResult::text("hello, stranger"),
     }))
 }

@@ -9,6 +9,7 @@ mod watch;
 
 use crate::{
     config::{Config, ConfigSource},
+    plural::count_of,
     runtime::active::ActiveSnapshot,
     runtime::call_feed::millis,
     runtime::snapshot::{ConfigSnapshot, GatewayResources},
@@ -211,7 +212,11 @@ fn print_result(taken: &Result<Vec<String>, String>, plan: &ConfigSnapshot) {
     match taken {
         Ok(notes) => {
             let (servers, rules) = (plan.config.servers.len(), plan.config.rules.len());
-            eprintln!("toolgate: the config was reloaded: {servers} servers, {rules} rules");
+            let (servers, rules) = (
+                count_of(servers as u64, "server"),
+                count_of(rules as u64, "rule"),
+            );
+            eprintln!("toolgate: the config was reloaded: {servers}, {rules}");
             notes.iter().for_each(|note| eprintln!("toolgate: {note}"));
         }
         Err(why) => eprintln!(

@@ -76,7 +76,7 @@ fn each_command_says_what_it_did_or_why_not() {
     assert_eq!((waits[1].as_str(), waits.len()), ("changed", 6));
     for digest in ["0123456789ab", &waits[5][..7]] {
         let said = fails(&gate, &["pins", "reject", "s.look", "--digest", digest]);
-        assert!(said.contains("changed again"), "{said}");
+        assert!(said.contains("changed after you reviewed it"), "{said}");
     }
     gate.cli(&["pins", "reject", "s.look", "--digest", &waits[5]]);
     assert_eq!(line(&gate, "s.look")[1], "rejected");

@@ -5,6 +5,7 @@ use super::{
     parse::CelParser,
     tree::{CelExpr, CelFunction, CelMacro},
 };
+use crate::humanize::count_of;
 use regex::{Regex, RegexBuilder};
 
 /// Name, whether it is a method (`value.name()`), number of arguments besides the receiver, and function.
@@ -50,7 +51,7 @@ pub(super) fn method(
             }
             _ => Err((
                 argument,
-                "matches needs one pattern, written as a string literal".to_owned(),
+                "matches() takes one pattern, written as a string literal".to_owned(),
             )),
         };
     }
@@ -70,7 +71,7 @@ pub(super) fn function(parser: &mut CelParser, name: &str, at: usize) -> Result<
             CelExpr::Select(of, field) => Ok(CelExpr::Has(of, field)),
             _ => Err((
                 argument,
-                "has needs a field, as in has(args.path)".to_owned(),
+                "has() takes a field, as in has(args.path)".to_owned(),
             )),
         };
     }
@@ -81,7 +82,7 @@ pub(super) fn function(parser: &mut CelParser, name: &str, at: usize) -> Result<
 
 fn for_each(parser: &mut CelParser, each: CelMacro, of: CelExpr) -> Result<CelExpr, CelError> {
     let at = parser.at();
-    let name = parser.name("a name for each item")?;
+    let name = parser.name("a name for the item")?;
     let taken = ["args", "caller", "server", "time", "tool"];
     if taken.contains(&name.as_str()) || parser.names.contains(&name) {
         return Err((
@@ -111,7 +112,7 @@ fn known(name: &str, method: bool, at: usize) -> Result<FunctionSignature, CelEr
         } else {
             format!("value.{name}(…)")
         };
-        return Err((at, format!("{name} must be written as {how}")));
+        return Err((at, format!("{name}() must be written as {how}")));
     }
     let names = FUNCTIONS.iter().map(|f| f.0);
     let names = names
@@ -131,7 +132,10 @@ fn checked(
     if given != count {
         return Err((
             at,
-            format!("the number of arguments of {name} must be {count}, not {given}"),
+            format!(
+                "{name}() takes {}, not {given}",
+                count_of(count as u64, "argument")
+            ),
         ));
     }
     Ok(CelExpr::Call(function, parts))
@@ -143,7 +147,7 @@ fn pattern_of(text: &str) -> Result<Regex, String> {
         .build();
     made.map_err(|wrong| match wrong {
         regex::Error::CompiledTooBig(_) => {
-            format!("this pattern needs more than {MAX_PATTERN_BYTES} bytes")
+            format!("this pattern needs more than {MAX_PATTERN_BYTES} bytes once compiled; write a shorter one")
         }
         wrong => {
             let wrong = wrong.to_string();
@@ -162,12 +166,14 @@ pub(super) fn unknown_name_message<'a>(
     name: &str,
     known: impl Iterator<Item = &'a str>,
 ) -> String {
-    let known: Vec<&str> = known.collect();
+    let mut known: Vec<&str> = known.collect();
+    // A function and a method may share a name.
+    known.dedup();
     let near = known
         .iter()
         .map(|k| (strsim::damerau_levenshtein(k, name), k));
     match near.min().filter(|(far, _)| *far <= 2 && *far < name.len()) {
         Some((_, near)) => format!("unknown {what} {name}; do you mean {near}?"),
-        None => format!("unknown {what} {name}; there are {}", known.join(", ")),
+        None => format!("unknown {what} {name}; use one of {}", known.join(", ")),
     }
 }

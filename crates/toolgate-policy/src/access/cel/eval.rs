@@ -53,7 +53,7 @@ impl<'a> CelEvaluator<'a> {
             CelExpr::Var(name) => {
                 let found = self.names.iter().rev().find(|(known, _)| known == name);
                 found.map_or_else(
-                    || wrong("a name is unknown"),
+                    || wrong("internal error: an unknown name"),
                     |(_, value)| Ok(value.clone()),
                 )
             }
@@ -214,7 +214,10 @@ impl<'a> CelEvaluator<'a> {
                 return wrong(format!("{of} is {is} and cannot be indexed by {by}"));
             }
         };
-        found.map_or_else(|| wrong(format!("{} has no such item", of.name())), Ok)
+        found.map_or_else(
+            || wrong(format!("{} has no item with this index or key", of.name())),
+            Ok,
+        )
     }
 
     fn binary(
@@ -332,7 +335,7 @@ impl<'a> CelEvaluator<'a> {
 
     fn call(&mut self, function: CelFunction, parts: &'a [CelExpr]) -> EvalResult<'a> {
         let Some(of) = parts.first() else {
-            return wrong("a function has no argument");
+            return wrong("internal error: a function without arguments");
         };
         let value = self.value(of)?;
         self.read(&value)?;
@@ -353,7 +356,7 @@ impl<'a> CelEvaluator<'a> {
             )),
             CelFunction::StartsWith | CelFunction::EndsWith | CelFunction::Contains => {
                 let Some(with) = parts.get(1) else {
-                    return wrong("a function has no argument");
+                    return wrong("internal error: a function without arguments");
                 };
                 let sought = self.value(with)?;
                 self.read(&sought)?;
@@ -384,7 +387,13 @@ fn a_text<'v>(of: &CelExpr, value: &'v CelValue<'_>) -> Result<&'v str, EvalErro
 fn type_mismatch(sides: (&CelExpr, &CelExpr), left: &CelValue<'_>, right: &CelValue<'_>) -> String {
     let (a, b) = (sides.0.name(), sides.1.name());
     let (left, right) = (left.type_name(), right.type_name());
-    format!("{a} is {left} and {b} is {right}, which cannot be combined")
+    // Name the argument, not the literal that it is compared with.
+    let (name, is, other) = if a == CelExpr::UNNAMED {
+        (b, right, left)
+    } else {
+        (a, left, right)
+    };
+    format!("{name} is {is}, which cannot be compared or combined with {other}")
 }
 
 /// Returns an integer if it is in the range of JSON integers: `i64::MIN` to `u64::MAX`.
@@ -392,7 +401,7 @@ fn checked_int<'a>(int: i128) -> EvalResult<'a> {
     if (i128::from(i64::MIN)..=i128::from(u64::MAX)).contains(&int) {
         Ok(CelValue::Int(int))
     } else {
-        wrong("a number exceeds 64 bits")
+        wrong("a result exceeds 64 bits")
     }
 }
 
@@ -411,7 +420,7 @@ fn arithmetic<'a>(
                 .checked_mul(*b)
                 .map_or(checked_int(i128::MAX), checked_int),
             BinaryOperator::Divide | BinaryOperator::Remainder if *b == 0 => {
-                wrong("a number is divided by zero")
+                wrong("division by zero")
             }
             BinaryOperator::Divide => checked_int(a / b),
             _ => checked_int(a % b),
@@ -428,7 +437,7 @@ fn arithmetic<'a>(
             Some(if finite {
                 Ok(CelValue::Float(float))
             } else {
-                wrong("a number overflows")
+                wrong("a result is too large")
             })
         }
         _ => None,
@@ -449,7 +458,7 @@ fn to_int<'a>(of: &CelExpr, value: &CelValue<'_>) -> EvalResult<'a> {
         other => match other.text().map(str::parse::<i64>) {
             Some(Ok(int)) => Ok(CelValue::Int(int.into())),
             _ => wrong(format!(
-                "{} is {} that is not an integer",
+                "{} is {}, which int() cannot convert",
                 of.name(),
                 other.type_name()
             )),
@@ -463,7 +472,7 @@ fn to_text<'a>(of: &CelExpr, value: CelValue<'a>) -> EvalResult<'a> {
         CelValue::Int(int) => Ok(CelValue::Made(int.to_string().into())),
         CelValue::Text(_) | CelValue::Made(_) => Ok(value),
         other => wrong(format!(
-            "{} is {}, which string() does not accept",
+            "{} is {}, which string() cannot convert",
             of.name(),
             other.type_name()
         )),

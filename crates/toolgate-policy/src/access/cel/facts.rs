@@ -48,10 +48,10 @@ impl<'a> ConditionFacts<'a> {
 
     pub(super) fn args(&'a self) -> Result<&'a Map<String, Value>, String> {
         let Some(arguments) = self.arguments else {
-            return Err("there are no arguments to evaluate".to_owned());
+            return Err("the arguments of the call are not known yet".to_owned());
         };
         if arguments.raw().is_lossy() {
-            return Err("args has a number that cannot be represented exactly".to_owned());
+            return Err("args contains a number that cannot be represented exactly".to_owned());
         }
         let value = self.substitute.unwrap_or_else(|| arguments.value());
         value
@@ -76,7 +76,10 @@ impl<'a> ConditionFacts<'a> {
             CallFact::Destructive => CelValue::Bool(hints.destructive),
             CallFact::Idempotent => CelValue::Bool(hints.idempotent),
             CallFact::OpenWorld => CelValue::Bool(hints.open_world),
-            CallFact::Pinned => CelValue::Text(self.pinned.ok_or("tool.pinned is not known here")?),
+            CallFact::Pinned => CelValue::Text(
+                self.pinned
+                    .ok_or("tool.pinned is unknown, because this definition has no pin state")?,
+            ),
             CallFact::Hour
             | CallFact::Minute
             | CallFact::Weekday

@@ -71,7 +71,7 @@ fn sign(rest: &str, first: char) -> Result<(TokenKind, usize), String> {
         '=' => "a single = is not an operator; write ==".to_owned(),
         '&' => "a single & is not an operator; write &&".to_owned(),
         '|' => "a single | is not an operator; write ||".to_owned(),
-        other => format!("{other:?} is not expected here"),
+        other => format!("unexpected character {other:?}"),
     })
 }
 
@@ -145,11 +145,12 @@ fn escape(chars: &mut impl Iterator<Item = (usize, char)>) -> Result<char, Strin
         Some('x') => 2,
         Some('u') => 4,
         Some('U') => 8,
-        _ => return Err("this escape is unknown; write \\\\ for a backslash".to_owned()),
+        _ => return Err("this escape sequence is unknown; write \\\\ for a backslash".to_owned()),
     };
     let hex: String = chars.take(digits).map(|(_, c)| c).collect();
     let whole = hex.len() == digits && hex.bytes().all(|b| b.is_ascii_hexdigit());
     let code = u32::from_str_radix(&hex, 16).ok().filter(|_| whole);
-    code.and_then(char::from_u32)
-        .ok_or_else(|| format!("this escape needs {digits} hexadecimal digits of a character"))
+    code.and_then(char::from_u32).ok_or_else(|| {
+        format!("this escape needs {digits} hexadecimal digits that are a Unicode character")
+    })
 }

@@ -104,13 +104,14 @@ impl CelCondition {
         match evaluator.value(&self.0.expr) {
             Ok(CelValue::Bool(holds)) => Ok(holds),
             Ok(other) => Err(format!(
-                "it evaluates to {}, not true or false",
+                "its result is {}, not true or false",
                 other.type_name()
             )),
             Err(EvalError::Invalid(why)) => Err(why),
-            Err(EvalError::BudgetSpent) => {
-                Err(format!("it takes more than {} steps", self.0.steps))
-            }
+            Err(EvalError::BudgetSpent) => Err(format!(
+                "it needs more than {} steps; simplify it",
+                self.0.steps
+            )),
         }
     }
 

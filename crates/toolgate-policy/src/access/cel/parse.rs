@@ -35,12 +35,12 @@ pub(super) fn parse(text: &str, deepest: usize) -> Result<CelExpr, CelError> {
         }
         TokenKind::End => {
             let wrong = format!(
-                "the condition evaluates to {}, not true or false",
+                "the result of the condition is {}, not true or false",
                 expr.static_type().name()
             );
             Err((0, wrong))
         }
-        _ => Err(parser.unexpected("an operator or the end")),
+        _ => Err(parser.unexpected("an operator or the end of the condition")),
     }
 }
 
@@ -270,9 +270,7 @@ impl CelParser {
                 self.next += 1;
                 Ok(CelExpr::List(self.list("]")?))
             }
-            TokenKind::Operator("{") => {
-                Err((at, "objects cannot be written in a condition".to_owned()))
-            }
+            TokenKind::Operator("{") => Err((at, "object literals are not supported".to_owned())),
             TokenKind::Operator(_) | TokenKind::End => Err(self.unexpected("a value")),
             TokenKind::Name(name) if name == "in" => Err(self.unexpected("a value")),
             _ => match self.take() {
@@ -331,7 +329,10 @@ impl CelParser {
         });
         if !self.accept(".") {
             let fields: Vec<&str> = fields.map(|(field, _)| field).collect();
-            let wrong = format!("{of} is not a value; its fields are {}", fields.join(", "));
+            let wrong = format!(
+                "{of} has no value of its own; use one of its fields: {}",
+                fields.join(", ")
+            );
             return Err((at, wrong));
         }
         let at = self.at();
@@ -349,5 +350,5 @@ impl CelParser {
 }
 
 fn too_deep(deepest: usize) -> String {
-    format!("the condition is nested deeper than {deepest}")
+    format!("the condition is nested deeper than {deepest} levels")
 }

@@ -93,27 +93,27 @@ fn unevaluable_conditions_are_errors() {
         (
             "args.a.b == 1",
             json!({"a": 1}),
-            "args.a is a number, not an object",
+            "args.a is an integer, not an object",
         ),
         (
             "args.path == 'x'",
             json!({"path": ["x"]}),
-            "args.path is a list and a value is a string, which cannot be combined",
+            "args.path is a list, which cannot be compared or combined with a string",
         ),
         (
             "args.path != 'x'",
             json!({"path": 1}),
-            "args.path is a number and a value is a string, which cannot be combined",
+            "args.path is an integer, which cannot be compared or combined with a string",
         ),
         (
             "args.n < 3",
             json!({"n": "2"}),
-            "args.n is a string and a value is a number, which cannot be combined",
+            "args.n is a string, which cannot be compared or combined with an integer",
         ),
         (
             "args.n + 0.5 == 1.0",
             json!({"n": 1}),
-            "args.n is a number and a value is a number, which cannot be combined",
+            "args.n is an integer, which cannot be compared or combined with a decimal number",
         ),
         (
             "args.path.startsWith('/')",
@@ -123,12 +123,12 @@ fn unevaluable_conditions_are_errors() {
         (
             "args.path.matches('/')",
             json!({"path": 1}),
-            "args.path is a number, not a string",
+            "args.path is an integer, not a string",
         ),
         (
             "args.path",
             json!({"path": "yes"}),
-            "it evaluates to a string, not true or false",
+            "its result is a string, not true or false",
         ),
         (
             "!args.path",
@@ -138,12 +138,12 @@ fn unevaluable_conditions_are_errors() {
         (
             "args.l[2] == 1",
             json!({"l": [1, 2]}),
-            "args.l has no such item",
+            "args.l has no item with this index or key",
         ),
         (
             "args.l[-1] == 1",
             json!({"l": [1, 2]}),
-            "args.l has no such item",
+            "args.l has no item with this index or key",
         ),
         (
             "args.l['a'] == 1",
@@ -153,42 +153,38 @@ fn unevaluable_conditions_are_errors() {
         (
             "args.l.all(x, x > 0)",
             json!({"l": [1, "a"]}),
-            "x is a string and a value is a number, which cannot be combined",
+            "x is a string, which cannot be compared or combined with an integer",
         ),
         (
             "args.l.all(x, x > 0)",
             json!({"l": 1}),
-            "args.l is a number, not a list",
+            "args.l is an integer, not a list",
         ),
         (
             "args.n in [1, 2]",
             json!({"n": "1"}),
-            "args.n is a string and a value is a number, which cannot be combined",
+            "args.n is a string, which cannot be compared or combined with an integer",
         ),
         (
             "size(args.n) == 1",
             json!({"n": 1}),
-            "args.n is a number and has no size",
+            "args.n is an integer and has no size",
         ),
-        (
-            "1 / args.n == 1",
-            json!({"n": 0}),
-            "a number is divided by zero",
-        ),
+        ("1 / args.n == 1", json!({"n": 0}), "division by zero"),
         (
             "args.n * args.n > 0",
             json!({"n": u64::MAX}),
-            "a number exceeds 64 bits",
+            "a result exceeds 64 bits",
         ),
         (
             "args.n * args.n > 0.0",
             json!({"n": 1e300}),
-            "a number overflows",
+            "a result is too large",
         ),
         (
             "int(args.n) == 1",
             json!({"n": "1x"}),
-            "args.n is a string that is not an integer",
+            "args.n is a string, which int() cannot convert",
         ),
         ("has(args.a.b)", json!({}), "args.a is missing"),
     ] {
@@ -215,7 +211,7 @@ fn a_deciding_operand_overrides_errors() {
 #[test]
 fn rejects_numbers_that_are_not_exact() {
     let args = r#"{"n": 123456789012345678901234567890, "ok": 1}"#;
-    let why = "args has a number that cannot be represented exactly";
+    let why = "args contains a number that cannot be represented exactly";
     assert_eq!(judged_raw("args.ok == 1", args), Err(why.to_owned()));
     assert_eq!(judged_raw("server == 'files'", args), Ok(true));
 }
@@ -237,7 +233,7 @@ fn rejects_invalid_conditions_with_their_position() {
         ),
         (
             "args.n == 3 or true",
-            "column 13: unexpected or, expected an operator or the end",
+            "column 13: unexpected or, expected an operator or the end of the condition",
         ),
         (
             "arg.n == 3",
@@ -245,7 +241,7 @@ fn rejects_invalid_conditions_with_their_position() {
         ),
         (
             "request.path == ''",
-            "column 1: unknown name request; there are args, caller, server, time, tool",
+            "column 1: unknown name request; use one of args, caller, server, time, tool",
         ),
         (
             "tool.readonly",
@@ -253,11 +249,11 @@ fn rejects_invalid_conditions_with_their_position() {
         ),
         (
             "time.year == 2026",
-            "column 6: unknown field of time year; there are hour, minute, weekday, date, unix",
+            "column 6: unknown field of time year; use one of hour, minute, weekday, date, unix",
         ),
         (
             "caller == 'me'",
-            "column 1: caller is not a value; its fields are name",
+            "column 1: caller has no value of its own; use one of its fields: name",
         ),
         (
             "args.a.startswith('b')",
@@ -265,19 +261,19 @@ fn rejects_invalid_conditions_with_their_position() {
         ),
         (
             "startsWith(args.a, 'b')",
-            "column 1: startsWith must be written as value.startsWith(…)",
+            "column 1: startsWith() must be written as value.startsWith(…)",
         ),
         (
             "args.a.startsWith()",
-            "column 8: the number of arguments of startsWith must be 1, not 0",
+            "column 8: startsWith() takes 1 argument, not 0",
         ),
         (
             "exec('rm')",
-            "column 1: unknown function exec; there are size, size, startsWith, endsWith, contains, lowerAscii, int, string, all, exists, exists_one, filter, map, has, matches",
+            "column 1: unknown function exec; use one of size, startsWith, endsWith, contains, lowerAscii, int, string, all, exists, exists_one, filter, map, has, matches",
         ),
         (
             "has(args)",
-            "column 5: has needs a field, as in has(args.path)",
+            "column 5: has() takes a field, as in has(args.path)",
         ),
         (
             "args.l.all(args, true)",
@@ -289,11 +285,11 @@ fn rejects_invalid_conditions_with_their_position() {
         ),
         (
             "args.l.all(1, true)",
-            "column 12: unexpected number, expected a name for each item",
+            "column 12: unexpected number, expected a name for the item",
         ),
         (
             "args.a.matches(args.b)",
-            "column 16: matches needs one pattern, written as a string literal",
+            "column 16: matches() takes one pattern, written as a string literal",
         ),
         (
             "args.a.matches('(')",
@@ -301,16 +297,16 @@ fn rejects_invalid_conditions_with_their_position() {
         ),
         (
             "args.a.matches('(a{1000}){1000}')",
-            "column 16: this pattern needs more than 262144 bytes",
+            "column 16: this pattern needs more than 262144 bytes once compiled; write a shorter one",
         ),
         ("'a", "column 1: this string is not closed; ' is missing"),
         (
             "'\\q' == ''",
-            "column 1: this escape is unknown; write \\\\ for a backslash",
+            "column 1: this escape sequence is unknown; write \\\\ for a backslash",
         ),
         (
             "'\\u12' == ''",
-            "column 1: this escape needs 4 hexadecimal digits of a character",
+            "column 1: this escape needs 4 hexadecimal digits that are a Unicode character",
         ),
         (
             "r'a' == ''",
@@ -318,7 +314,7 @@ fn rejects_invalid_conditions_with_their_position() {
         ),
         (
             "{'a': 1} == args",
-            "column 1: objects cannot be written in a condition",
+            "column 1: object literals are not supported",
         ),
         (
             "99999999999999999999 == 1",
@@ -350,11 +346,11 @@ fn rejects_invalid_conditions_with_their_position() {
         ("-'a' == 1", "column 2: - cannot be applied to a string"),
         (
             "size(args)",
-            "column 1: the condition evaluates to a number, not true or false",
+            "column 1: the result of the condition is a number, not true or false",
         ),
         (
             "'true'",
-            "column 1: the condition evaluates to a string, not true or false",
+            "column 1: the result of the condition is a string, not true or false",
         ),
         (
             "(args.on",
@@ -372,7 +368,7 @@ fn rejects_invalid_conditions_with_their_position() {
             "args.on ? true",
             "column 15: unexpected end of the condition, expected :",
         ),
-        ("args.größe == 1", "column 8: 'ö' is not expected here"),
+        ("args.größe == 1", "column 8: unexpected character 'ö'"),
         (
             "args.a\n  && arg.b",
             "line 2, column 6: unknown name arg; do you mean args?",
@@ -404,7 +400,7 @@ fn a_condition_has_a_length_and_a_depth() {
     ] {
         let why = CelCondition::compile(&text).unwrap_err();
         assert!(
-            why.ends_with("the condition is nested deeper than 64"),
+            why.ends_with("the condition is nested deeper than 64 levels"),
             "{why}"
         );
     }
@@ -434,7 +430,7 @@ fn every_evaluation_ends() {
         if !text.ends_with("|| true") {
             assert_eq!(
                 why,
-                Err("it takes more than 100000 steps".to_owned()),
+                Err("it needs more than 100000 steps; simplify it".to_owned()),
                 "{text}"
             );
         }

@@ -203,9 +203,12 @@ impl CelExpr {
                 let named = CallFact::ALL.iter().find(|(_, known)| known == fact);
                 named.map_or("a fact", |(name, _)| name).to_owned()
             }
-            _ => "a value".to_owned(),
+            _ => CelExpr::UNNAMED.to_owned(),
         }
     }
+
+    /// Name of an expression that has none, such as a literal.
+    pub(super) const UNNAMED: &'static str = "a value";
 }
 
 impl CallFact {

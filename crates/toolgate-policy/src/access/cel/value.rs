@@ -45,7 +45,8 @@ impl<'a> CelValue<'a> {
         match self {
             CelValue::Null => "null",
             CelValue::Bool(_) => "true or false",
-            CelValue::Int(_) | CelValue::Float(_) => "a number",
+            CelValue::Int(_) => "an integer",
+            CelValue::Float(_) => "a decimal number",
             CelValue::Text(_) | CelValue::Made(_) => "a string",
             CelValue::List(_) | CelValue::Array(_) => "a list",
             CelValue::Object(_) => "an object",

@@ -109,7 +109,7 @@ impl AccessRules {
         // A condition that fails to evaluate disables an allow rule, and enables an ask or deny rule.
         match self.condition_holds(rule.action, when, caller, item, call) {
             Ok(true) => RuleOutcome::Applies(format!("{label}: when {}", condition_line(when))),
-            Ok(false) => RuleOutcome::Passes(format!("{label}: its condition does not hold")),
+            Ok(false) => RuleOutcome::Passes(format!("{label}: its condition is false")),
             Err(why) => {
                 let why = format!("{label}: its condition cannot be evaluated: {why}");
                 match rule.action {

@@ -14,7 +14,7 @@ pub(super) fn random_id(letter: char) -> Result<Arc<str>, Error> {
     filled.map_err(|_| {
         Error::new(
             ErrorKind::Bug,
-            "internal error: the system gives no random numbers",
+            "internal error: the system provides no random numbers",
         )
     })?;
     let name: String = bytes

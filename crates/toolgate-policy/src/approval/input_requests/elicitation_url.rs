@@ -22,28 +22,26 @@ impl ElicitationUrl {
     pub(super) fn read(url: &str, loopback: bool) -> Result<ElicitationUrl, &'static str> {
         let odd = |c: char| c.is_whitespace() || c.is_control() || c == '\\';
         if url.chars().any(odd) {
-            return Err("its address has blanks or backslashes in it");
+            return Err("it contains spaces or backslashes");
         }
-        let (scheme, rest) = url
-            .split_once("://")
-            .ok_or("its address is not an https address")?;
+        let (scheme, rest) = url.split_once("://").ok_or("it is not an https URL")?;
         let plain = scheme.eq_ignore_ascii_case("http");
         if !plain && !scheme.eq_ignore_ascii_case("https") {
-            return Err("its address is not an https address");
+            return Err("it is not an https URL");
         }
         let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
         if authority.contains('@') {
-            return Err("its address has a user name before the host");
+            return Err("it has a user name before the host");
         }
         let (host, port) = match authority.strip_prefix('[') {
-            Some(rest) => rest.split_once(']').ok_or("its address has no host")?,
+            Some(rest) => rest.split_once(']').ok_or("it has no host")?,
             None => authority.split_at(authority.find(':').unwrap_or(authority.len())),
         };
         let digits = port.strip_prefix(':').unwrap_or("");
         if port.len() != digits.len() + usize::from(!port.is_empty())
             || digits.parse::<u16>().is_err() && !port.is_empty()
         {
-            return Err("its address has a wrong port");
+            return Err("its port is invalid");
         }
         let fits = |c: char| {
             c.is_alphanumeric()
@@ -51,11 +49,11 @@ impl ElicitationUrl {
                 || (c == ':' && authority.starts_with('['))
         };
         if host.trim_matches('.').is_empty() || !host.chars().all(fits) {
-            return Err("its address has no host that can be shown");
+            return Err("its host has characters that cannot be displayed safely");
         }
         let is_loopback = || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback());
         if plain && !(loopback && is_loopback()) {
-            return Err("its address is not an https address");
+            return Err("it is not an https URL");
         }
         let host = host.to_lowercase();
         let alike = !host.is_ascii() || host.split('.').any(|label| label.starts_with("xn--"));

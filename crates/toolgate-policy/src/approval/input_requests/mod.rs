@@ -150,7 +150,7 @@ impl InputRequestPolicy {
             InputRequestKind::Roots if self.roots.of(server) => Ok(()),
             InputRequestKind::Roots => Err(disabled_error(
                 server,
-                "for the roots of its caller",
+                "list the roots of its caller",
                 "roots = false",
             )),
         };
@@ -167,7 +167,7 @@ impl InputRequestPolicy {
         if forms == ElicitationPolicy::Off {
             return Err(disabled_error(
                 server,
-                "a user by a form",
+                "send a form to a user",
                 "forms = \"off\"",
             ));
         }
@@ -192,7 +192,7 @@ impl InputRequestPolicy {
         if !self.elicitation_urls.of(server) {
             return Err(disabled_error(
                 server,
-                "a user to open a page",
+                "ask a user to open a URL",
                 "pages = \"off\"",
             ));
         }
@@ -211,10 +211,10 @@ impl InputRequestPolicy {
             trail.add(
                 NAME,
                 "warn",
-                format!("the host {} can be confused with another one", page.host),
+                format!("the host {} can be confused with another host", page.host),
             );
             head.push_str(
-                " [careful: this host has letters that can look like those of another one]",
+                " [warning: this host has letters that can look like those of another host]",
             );
         }
         self.prefix_message(params, head);
@@ -244,7 +244,7 @@ impl InputRequestPolicy {
             SamplingPolicy::Off => {
                 return Err(disabled_error(
                     server,
-                    "the model of its caller",
+                    "send sampling requests",
                     "sampling = \"off\"",
                 ));
             }
@@ -273,27 +273,27 @@ impl InputRequestPolicy {
         let (cut, what, how) = match need {
             RequiredCapability::Elicitation => (
                 has.elicitation && !left.elicitation,
-                "a user by a form",
+                "send a form to a user",
                 "forms = \"off\"",
             ),
             RequiredCapability::ElicitationUrl => (
                 has.elicitation_url && !left.elicitation_url,
-                "a user to open a page",
+                "ask a user to open a URL",
                 "pages = \"off\"",
             ),
             RequiredCapability::Sampling => (
                 has.sampling && !left.sampling,
-                "the model of its caller",
+                "send sampling requests",
                 "sampling = \"off\"",
             ),
             RequiredCapability::SamplingTools => (
                 has.sampling_tools && !left.sampling_tools,
-                "the model of its caller with tools",
-                "it never may",
+                "offer tools to the model of its caller",
+                "no server may",
             ),
             RequiredCapability::Roots => (
                 has.roots && !left.roots,
-                "for the roots of its caller",
+                "list the roots of its caller",
                 "roots = false",
             ),
             // Not an input request.
@@ -310,7 +310,7 @@ impl InputRequestPolicy {
 
 /// Returns the error for a disabled kind of input request.
 fn disabled_error(server: &str, what: &str, how: &str) -> Error {
-    let text = format!("refused: the server {server} may not ask {what} ({how})");
+    let text = format!("refused: the server {server} may not {what} ({how})");
     Error::new(ErrorKind::Refused(RefusalReason::Rule), text)
 }
 
@@ -319,8 +319,8 @@ fn bound_sampling(server: &str, params: &mut Json, most: u64) -> Result<(), Erro
     if params.get("tools").is_some() || params.get("toolChoice").is_some() {
         return Err(disabled_error(
             server,
-            "the model of its caller with tools",
-            "it never may",
+            "offer tools to the model of its caller",
+            "no server may",
         ));
     }
     let tokens = params

@@ -80,7 +80,7 @@ fn serialize_requests(questions: &InputRequests) -> String {
 fn sampling_tool(item: &Item) -> Result<Item, Error> {
     let definition = serde_json::json!({
         "name": elicitation::SAMPLING,
-        "description": "Questions of this server to the model of whoever calls it",
+        "description": "Sampling requests of this server to the model of its caller",
         "inputSchema": {"type": "object"},
     });
     let definition = Definition::tool(Json::from_value(&definition));

@@ -113,6 +113,6 @@ impl StringEditor for SecretRedaction {
     }
 
     fn flaw(&self) -> &'static str {
-        "what looks like a secret"
+        "a possible secret"
     }
 }

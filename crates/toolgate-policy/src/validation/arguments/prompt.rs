@@ -15,20 +15,14 @@ pub(super) fn problems(prompt: &Definition, arguments: &Json) -> Vec<SchemaViola
         .map(|a| {
             problem(
                 &a.name,
-                "a string; the prompt needs it".to_owned(),
+                "a string, because the prompt requires it".to_owned(),
                 "nothing",
             )
         });
     let strange = arguments
         .members()
         .filter(|(name, _)| !known.iter().any(|a| a.name == *name))
-        .map(|(name, _)| {
-            problem(
-                &name,
-                expected_arguments(prompt),
-                "an argument that it does not take",
-            )
-        });
+        .map(|(name, _)| problem(&name, expected_arguments(prompt), "an unknown argument"));
     missing.chain(strange).take(MAX_SCHEMA_PROBLEMS).collect()
 }
 
@@ -47,7 +41,7 @@ pub(super) fn completion_problems(of: &Definition, arguments: &Json) -> Vec<Sche
     vec![problem(
         &name,
         expected_arguments(of),
-        "an argument that it does not take",
+        "an unknown argument",
     )]
 }
 

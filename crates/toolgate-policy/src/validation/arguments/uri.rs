@@ -48,7 +48,7 @@ fn spelling_problem(uri: &str) -> Option<(String, &'static str)> {
         )),
         UriForm::Unparsable => Some((
             "a URI that URL parsers accept".to_owned(),
-            "a URI that they reject",
+            "a URI that URL parsers reject",
         )),
     }
 }
@@ -72,7 +72,7 @@ fn syntax_problem(uri: &str) -> Option<(&'static str, &'static str)> {
     if rest.chars().any(|c| c.is_control() || c.is_whitespace()) {
         return Some((
             "a URI without spaces and control characters",
-            "one with some",
+            "a URI that contains some",
         ));
     }
     if has_parent_segment(rest) {

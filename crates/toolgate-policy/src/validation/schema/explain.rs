@@ -1,7 +1,7 @@
 //! Explanations of invalid values that a model can act on and that do not contain the value itself.
 
 use super::{SchemaValidator, backtracking};
-use crate::sanitize::text::sanitize_text;
+use crate::{humanize::count_of, sanitize::text::sanitize_text};
 use jsonschema::{
     ValidationError, Validator,
     error::{TypeKind, ValidationErrorKind as Wrong},
@@ -186,7 +186,6 @@ fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a String>) -> Option<&'
 
 /// Describes a value by its kind and size. Never quotes strings, since a secret may be in the wrong place.
 pub(crate) fn describe_value(value: &Value, secret: bool) -> String {
-    let many = |n: usize, one: &str, more: &str| format!("{n} {}", if n == 1 { one } else { more });
     match value {
         Value::Null => "null".to_owned(),
         Value::Bool(_) if secret => "a boolean".to_owned(),
@@ -194,12 +193,14 @@ pub(crate) fn describe_value(value: &Value, secret: bool) -> String {
         Value::Number(_) if secret => "a number".to_owned(),
         Value::Number(n) => format!("the number {n}"),
         Value::String(text) if text.is_empty() => "an empty string".to_owned(),
-        Value::String(text) => format!(
-            "a string of {}",
-            many(text.chars().count(), "character", "characters")
-        ),
-        Value::Array(items) => format!("an array of {}", many(items.len(), "item", "items")),
-        Value::Object(map) => format!("an object of {}", many(map.len(), "member", "members")),
+        Value::String(text) => {
+            format!(
+                "a string of {}",
+                count_of(text.chars().count() as u64, "character")
+            )
+        }
+        Value::Array(items) => format!("an array of {}", count_of(items.len() as u64, "item")),
+        Value::Object(map) => format!("an object of {}", count_of(map.len() as u64, "member")),
     }
 }
 
@@ -223,13 +224,13 @@ fn expected(wrong: &Wrong) -> String {
         Wrong::ExclusiveMaximum { limit } => format!("less than {limit}"),
         Wrong::ExclusiveMinimum { limit } => format!("more than {limit}"),
         Wrong::MultipleOf { multiple_of } => format!("a multiple of {multiple_of}"),
-        Wrong::MaxLength { limit } => format!("at most {limit} characters"),
-        Wrong::MinLength { limit } => format!("at least {limit} characters"),
-        Wrong::MaxItems { limit } => format!("at most {limit} items"),
-        Wrong::MinItems { limit } => format!("at least {limit} items"),
-        Wrong::MaxProperties { limit } => format!("at most {limit} members"),
-        Wrong::MinProperties { limit } => format!("at least {limit} members"),
-        Wrong::AdditionalItems { limit } => format!("at most {limit} items"),
+        Wrong::MaxLength { limit } => format!("at most {}", count_of(*limit, "character")),
+        Wrong::MinLength { limit } => format!("at least {}", count_of(*limit, "character")),
+        Wrong::MaxItems { limit } => format!("at most {}", count_of(*limit, "item")),
+        Wrong::MinItems { limit } => format!("at least {}", count_of(*limit, "item")),
+        Wrong::MaxProperties { limit } => format!("at most {}", count_of(*limit, "member")),
+        Wrong::MinProperties { limit } => format!("at least {}", count_of(*limit, "member")),
+        Wrong::AdditionalItems { limit } => format!("at most {}", count_of(*limit as u64, "item")),
         Wrong::UniqueItems => "unique items".to_owned(),
         Wrong::Contains => "an item that fits \"contains\" of the schema".to_owned(),
         Wrong::Pattern { pattern } => format!("text that fits the pattern {pattern}"),

@@ -236,7 +236,7 @@ async fn a_refused_subscription_is_noted_with_its_kinds() {
     peer.reply_error(&listen, -32601, "no", json!(null)).await;
     assert!(peer.is_left_alone().await);
     let note = remote.status().last_problem.unwrap();
-    let said = "it refused to tell changes of its resources and prompts";
+    let said = "it refused to report changes of its resources and prompts";
     assert_eq!(note, said);
 
     let (remote, mut peer) = modern(json!({"resources": {"subscribe": true}})).await;
@@ -245,7 +245,7 @@ async fn a_refused_subscription_is_noted_with_its_kinds() {
         peer.reply_error(&listen, -32601, "no", json!(null)).await;
     });
     let note = remote.status().last_problem.unwrap();
-    assert_eq!(note, "it refused to tell changes of 2 resources");
+    assert_eq!(note, "it refused to report changes of 2 resources");
 }
 
 async fn acknowledge(peer: &mut Peer, id: &Value, filter: &Value) {

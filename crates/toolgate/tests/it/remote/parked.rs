@@ -241,7 +241,7 @@ async fn a_question_that_nobody_can_answer_is_refused() {
         told["error"]["message"]
             .as_str()
             .unwrap()
-            .contains("declared no such ability"),
+            .contains("declared no such capability"),
         "{told}"
     );
     peer.reply(&sent, done("went on")).await;
@@ -256,7 +256,7 @@ async fn a_question_that_nobody_can_answer_is_refused() {
         told["error"]["message"]
             .as_str()
             .unwrap()
-            .contains("declared no such ability"),
+            .contains("declared no such capability"),
         "{told}"
     );
     peer.reply(&sent, done("went on")).await;
