@@ -99,7 +99,7 @@ fn gateway(server: &str, mut running: Vec<Group>) -> Result<Subject, String> {
     let config = here.join("toolgate.toml");
     let text = format!(
         "data = {:?}\n[limits]\nrate = \"100000/s\"\nstream_seconds = 1\n[server.all]\n{server}\nrevision = \"newest\"\nprefix = \"\"\nsampling = \"100000/s\"\n\
-         [[rule]]\ntools = [\"*\"]\nthen = \"allow\"\n",
+         [[rule]]\ntools = [\"*\"]\naction = \"allow\"\n",
         here.join("data"),
     );
     fs::create_dir_all(&here)

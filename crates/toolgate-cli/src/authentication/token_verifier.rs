@@ -100,7 +100,7 @@ pub(crate) fn issuer_limits(config: &Config) -> (FetchLimits, ResourceLimits) {
     let mut remembered = ResourceLimits::default();
     remembered.introspection_lifetime = seconds(limits.introspection_seconds);
     remembered.max_introspections = limits.introspections;
-    remembered.introspection_recheck = seconds(limits.introspect_again_seconds);
+    remembered.introspection_recheck = seconds(limits.introspection_recheck_seconds);
     remembered.key_lifetime = seconds(limits.issuer_keys_seconds);
     remembered.min_fetch_interval = seconds(limits.issuer_pause_seconds);
     remembered.max_proofs = limits.proofs;

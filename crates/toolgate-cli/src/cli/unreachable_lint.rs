@@ -103,27 +103,27 @@ mod tests {
         let told =
             ["rule 1 (line 5) matches nothing: its \"except\" excludes all of its \"tools\""];
         assert_eq!(
-            noted(&["tools = [\"s.a\"]\nexcept = [\"s.*\"]\nthen = \"deny\""]),
+            noted(&["tools = [\"s.a\"]\nexcept = [\"s.*\"]\naction = \"deny\""]),
             told
         );
     }
 
     #[test]
     fn does_not_report_a_rule_that_may_decide() {
-        let allow = "tools = [\"s.read_*\"]\nthen = \"allow\"";
+        let allow = "tools = [\"s.read_*\"]\naction = \"allow\"";
         for other in [
-            "tools = [\"t.*\"]\nthen = \"deny\"",
-            "tools = [\"s.*\"]\ncallers = [\"key:a\"]\nthen = \"deny\"",
-            "tools = [\"s.*\"]\nexcept = [\"s.read_x\"]\nthen = \"deny\"",
-            "tools = [\"s.*\"]\nwhen = \"args.a == 1\"\nthen = \"deny\"",
-            "tools = [\"s.read_?\"]\nthen = \"deny\"",
-            "tools = [\"s.read_a\"]\nthen = \"ask\"",
+            "tools = [\"t.*\"]\naction = \"deny\"",
+            "tools = [\"s.*\"]\ncallers = [\"key:a\"]\naction = \"deny\"",
+            "tools = [\"s.*\"]\nexcept = [\"s.read_x\"]\naction = \"deny\"",
+            "tools = [\"s.*\"]\nwhen = \"args.a == 1\"\naction = \"deny\"",
+            "tools = [\"s.read_?\"]\naction = \"deny\"",
+            "tools = [\"s.read_a\"]\naction = \"ask\"",
         ] {
             assert_eq!(noted(&[allow, other]), [""; 0], "{other}");
         }
         let rated = format!("{allow}\nrate = \"9/min\"");
         assert_eq!(
-            noted(&[&rated, "tools = [\"s.*\"]\nthen = \"deny\""]),
+            noted(&[&rated, "tools = [\"s.*\"]\naction = \"deny\""]),
             [""; 0]
         );
     }

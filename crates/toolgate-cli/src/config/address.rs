@@ -13,8 +13,12 @@ use std::{fmt, path::Path};
 use toolgate::client::{HttpOptions, check_url};
 
 /// Keys that are valid only for a server with a `url`, besides those of its OAuth client.
-pub(super) const REMOTE_SERVER_KEYS: &[&str] =
-    &["headers", "exchange", "grants", "danger_private_addresses"];
+pub(super) const REMOTE_SERVER_KEYS: &[&str] = &[
+    "headers",
+    "exchange",
+    "credentials",
+    "danger_private_addresses",
+];
 /// Example URL for error messages.
 const EXAMPLE_URL: &str = "\"https://mcp.example.com/mcp\"";
 
@@ -134,10 +138,10 @@ impl RemoteAddress {
                 "makes the gateway sign in by itself, and the Authorization header authenticates it too; keep one of the two",
             ));
         }
-        if let Some(field) = section.get("grants") {
+        if let Some(field) = section.get("credentials") {
             self.credential_owner = field.one_of(&[
-                ("server", CredentialOwner::Shared),
-                ("caller", CredentialOwner::PerCaller),
+                ("shared", CredentialOwner::Shared),
+                ("per_caller", CredentialOwner::PerCaller),
             ])?;
             let other = match () {
                 () if !self.has_caller_credentials() => None,
@@ -252,8 +256,9 @@ mod tests {
     use crate::config::Config;
 
     #[test]
-    fn a_grant_for_each_caller_is_for_a_server_where_somebody_signs_in() {
-        const EACH: &str = "[server.far]\nurl = \"https://far.test/mcp\"\ngrants = \"caller\"\n";
+    fn accepts_credentials_per_caller_only_where_callers_sign_in() {
+        const EACH: &str =
+            "[server.far]\nurl = \"https://far.test/mcp\"\ncredentials = \"per_caller\"\n";
         let read = |text: &str| {
             let config = Config::parse(Path::new("/etc/t.toml"), text);
             config.map_err(|error| error.to_string())
@@ -266,13 +271,13 @@ mod tests {
             )
         };
         assert_eq!(each(EACH), (true, true));
-        assert_eq!(each(&EACH.replace("caller", "server")), (false, false));
+        assert_eq!(each(&EACH.replace("per_caller", "shared")), (false, false));
         assert_eq!(
-            each(&EACH.replace("grants = \"caller\"\n", "")),
+            each(&EACH.replace("credentials = \"per_caller\"\n", "")),
             (false, false)
         );
         for (text, told) in [
-            (EACH.replace("\"caller\"", "\"callers\""), "caller"),
+            (EACH.replace("\"per_caller\"", "\"per_callers\""), "caller"),
             (
                 EACH.replace("url = \"https://far.test/mcp\"", "command = [\"x\"]"),
                 "is only valid for a server with a url",
@@ -290,7 +295,7 @@ mod tests {
         ] {
             let error = read(&text).map(|_| ()).unwrap_err();
             assert!(
-                error.contains("grants") && error.contains(told),
+                error.contains("credentials") && error.contains(told),
                 "{text}\n{error}"
             );
         }

@@ -36,7 +36,7 @@ const ISSUER_KEYS: &[&str] = &[
     "sign_in",
     "danger_private_addresses",
 ];
-const SCOPE_KEYS: &[&str] = &["tools", "except", "needs"];
+const SCOPE_KEYS: &[&str] = &["tools", "except", "scopes"];
 /// Maximum number of additional audiences of one issuer.
 const MAX_AUDIENCES: usize = 16;
 const EXAMPLE_RESOURCE: &str = "\"https://tools.example.com/mcp\", the URL that clients use";
@@ -311,7 +311,7 @@ fn read_scope_settings(
             "a section that begins with [[auth.scope]]",
             SCOPE_KEYS,
         )?;
-        let needs = read_scopes(&section.require("needs", "[\"files:read\"]")?)?;
+        let needs = read_scopes(&section.require("scopes", "[\"files:read\"]")?)?;
         let except = section.get("except");
         Ok(ScopeSettings {
             tools: rule::read_tools(
@@ -386,7 +386,7 @@ mod tests {
     #[test]
     fn errors_say_what_to_write() {
         let scope = |needs: &str| {
-            format!("{ISSUER}[[auth.scope]]\ntools = [\"files.*\"]\nneeds = {needs}\n")
+            format!("{ISSUER}[[auth.scope]]\ntools = [\"files.*\"]\nscopes = {needs}\n")
         };
         let issuer = |more: &str| format!("{ISSUER}{more}\n");
         let asked = "introspect = true\nclient_id = \"a\"\nclient_secret = { env = \"A\" }\n";
@@ -486,7 +486,7 @@ mod tests {
                 "needs \"resource\"",
             ),
             (
-                "[auth]\n[[auth.scope]]\ntools = [\"files.*\"]\nneeds = [\"a\"]\n".to_owned(),
+                "[auth]\n[[auth.scope]]\ntools = [\"files.*\"]\nscopes = [\"a\"]\n".to_owned(),
                 "has no effect without an issuer",
             ),
         ] {

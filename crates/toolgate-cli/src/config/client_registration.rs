@@ -272,7 +272,7 @@ mod tests {
             (&[ID, AT, SECRET, asks], "write sign_in = \"client\" too"),
             (&["sign_in = \"nobody\"\n"], "person"),
             (
-                &[ID, AT, SECRET, ITSELF, "grants = \"caller\"\n"],
+                &[ID, AT, SECRET, ITSELF, "credentials = \"per_caller\"\n"],
                 "keep one of the two",
             ),
             (&[ID, AT, SECRET, ITSELF, AUTH], "the Authorization header"),

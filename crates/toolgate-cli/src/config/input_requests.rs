@@ -34,7 +34,7 @@ impl InputRequestSettings {
     /// Reads the keys of a server's section.
     pub(super) fn read(section: &ConfigSection<'_>) -> Result<InputRequestSettings, ConfigError> {
         let mut asking = InputRequestSettings::default();
-        if let Some(field) = section.get("forms") {
+        if let Some(field) = section.get("elicitation_forms") {
             let words = [
                 ("check", ElicitationPolicy::Check),
                 ("warn", ElicitationPolicy::Warn),
@@ -42,7 +42,7 @@ impl InputRequestSettings {
             ];
             asking.elicitation_forms = field.one_of(&words)?;
         }
-        if let Some(field) = section.get("pages") {
+        if let Some(field) = section.get("elicitation_urls") {
             asking.elicitation_urls = field.one_of(&[("check", true), ("off", false)])?;
         }
         if let Some(field) = section.get("sampling") {

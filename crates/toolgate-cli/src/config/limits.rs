@@ -168,7 +168,7 @@ limits! {
     /// Lifetime of a task from its creation.
     task_seconds: u64 = 3_600, 1 to 604_800;
     /// Polls of one task per minute.
-    task_looks: u32 = 600, 60 to 1_000_000;
+    task_polls: u32 = 600, 60 to 1_000_000;
     /// Maximum size of a call's result.
     result_bytes: usize = 16_777_216, 1_024 to 1_073_741_824;
     /// Maximum size of the Base64 data of one image, audio content or resource.
@@ -262,7 +262,7 @@ limits! {
     /// Time that an introspection result is cached.
     introspection_seconds: u64 = 5, 0 to 300;
     /// Interval at which the token of an open stream is introspected again.
-    introspect_again_seconds: u64 = 60, 1 to 3_600;
+    introspection_recheck_seconds: u64 = 60, 1 to 3_600;
     /// Concurrent introspection requests to one issuer.
     introspections: usize = 32, 1 to 4_096;
     /// Remembered DPoP proofs, for replay detection.

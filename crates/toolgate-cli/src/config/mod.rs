@@ -27,6 +27,7 @@ pub(crate) mod paths;
 mod pins;
 mod plaintext;
 mod rate;
+mod renamed;
 mod revision;
 mod rule;
 mod sanitizer;

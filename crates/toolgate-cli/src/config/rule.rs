@@ -48,7 +48,7 @@ pub(super) const KEYS: &[&str] = &[
     "tools",
     "callers",
     "except",
-    "then",
+    "action",
     "rate",
     "approvals",
     "when",
@@ -90,7 +90,7 @@ impl ConfigRule {
             search,
         )?;
         let then = section
-            .require("then", "\"allow\", \"ask\" or \"deny\"")?
+            .require("action", "\"allow\", \"ask\" or \"deny\"")?
             .one_of(ACTION_WORDS)?;
         let except = section.get("except").map_or(Ok(Vec::new()), |field| {
             read_tool_globs(&field, servers, search)
@@ -212,7 +212,7 @@ fn read_approvals(
     };
     if then != ConfigRuleAction::Ask {
         return Err(
-            field.key_error("has no effect without then = \"ask\"; change then or remove it")
+            field.key_error("has no effect without action = \"ask\"; change action or remove it")
         );
     }
     let persons = field.number(1..=MAX_RULE_APPROVALS)?;

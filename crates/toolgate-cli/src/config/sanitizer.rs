@@ -53,7 +53,7 @@ impl SanitizerSettings {
                 ("off", OnSecret::Pass),
             ])?;
         }
-        if let Some(field) = section.get("leaks") {
+        if let Some(field) = section.get("outbound_secrets") {
             cleaning.outbound_secrets = field.one_of(&[
                 ("ask", OnOutboundSecret::Ask),
                 ("deny", OnOutboundSecret::Deny),
@@ -79,12 +79,12 @@ impl SanitizerSettings {
         }
         if let Some(field) = section.get("error_text") {
             let words = [
-                ("words", ErrorTextMode::Message),
+                ("message", ErrorTextMode::Message),
                 ("class", ErrorTextMode::Class),
             ];
             cleaning.error_text = field.one_of(&words)?;
         }
-        if let Some(field) = section.get("mark_foreign") {
+        if let Some(field) = section.get("mark_untrusted") {
             cleaning.mark_untrusted = field.boolean()?;
         }
         Ok(cleaning)

@@ -36,7 +36,7 @@ pub(crate) struct DirectToolsSettings {
     pub(crate) except: Vec<NameGlob>,
 }
 
-const KEYS: &[&str] = &["from", "results", "bytes", "direct"];
+const KEYS: &[&str] = &["min_tools", "results", "bytes", "direct"];
 const DIRECT_KEYS: &[&str] = &["tools", "callers", "except"];
 
 impl SearchSettings {
@@ -65,7 +65,7 @@ impl SearchSettings {
             .iter()
             .map(|field| DirectToolsSettings::read(field, servers, auth));
         Ok(SearchSettings {
-            min_tools: size(number("from", 0..=1_000_000, 0)?),
+            min_tools: size(number("min_tools", 0..=1_000_000, 0)?),
             default_results: number("results", 1..=MAX_SEARCH_RESULTS, 8)?,
             max_result_bytes: size(number("bytes", 1024..=1_073_741_824, 65_536)?),
             direct: direct.collect::<Result<_, _>>()?,

@@ -1,6 +1,9 @@
 //! TOML tables with source positions: rejects unknown keys and wrong types with the position of each error.
 
-use super::error::{ConfigError, ConfigText, suggestion};
+use super::{
+    error::{ConfigError, ConfigText, suggestion},
+    renamed,
+};
 use std::ops::RangeInclusive;
 use toml::{
     Spanned,
@@ -47,8 +50,29 @@ impl<'a> ConfigSection<'a> {
             .min_by_key(|key| key.span().start)
         {
             Some(key) => Err(section.unknown_key(key.span().start, section.key(key), known)),
-            None => Ok(section),
+            None => section.check_renamed_values().map(|()| section),
         }
+    }
+
+    /// Rejects a former value of a setting.
+    fn check_renamed_values(&self) -> Result<(), ConfigError> {
+        let settings = renamed::settings_of(&self.name);
+        for setting in settings.filter(|setting| !setting.values.is_empty()) {
+            let Some(field) = self.get(setting.key) else {
+                continue;
+            };
+            if let Some(now) = field
+                .value()
+                .as_str()
+                .and_then(|old| setting.new_value(old))
+            {
+                return Err(field.key_error(format!(
+                    "is {:?}, which is called {now:?} now; rename it",
+                    field.value().as_str().unwrap_or_default()
+                )));
+            }
+        }
+        Ok(())
     }
 
     fn key<'k>(&self, key: &'k Spanned<std::borrow::Cow<'a, str>>) -> &'k str {
@@ -56,6 +80,15 @@ impl<'a> ConfigSection<'a> {
     }
 
     fn unknown_key(&self, at: usize, key: &str, known: &[&str]) -> ConfigError {
+        if let Some(setting) = renamed::settings_of(&self.name).find(|s| s.old_key == key) {
+            let old = self.get(key).and_then(|field| field.value().as_str());
+            let fix = match old.and_then(|old| setting.new_value(old)) {
+                Some(value) => format!("write {} = {value:?}", setting.key),
+                None => "rename it".to_owned(),
+            };
+            let text = format!("{} is called {:?} now; {fix}", self.label(key), setting.key);
+            return self.doc.error(at, text);
+        }
         let hint = match super::top_level::TOP_LEVEL_KEYS.contains(&key) && !self.name.is_empty() {
             true => "; it belongs at the top of the file, before the first [section]".to_owned(),
             false => suggestion(key, known.iter().copied()),

@@ -183,7 +183,7 @@ fn the_defaults_are_the_safe_ones() {
 #[test]
 fn reads_every_key_of_a_rule() {
     let text = "[server.s]\ncommand = [\"x\"]\n\n[[rule]]\ntools = [\"s.*\", \"*.y\"]\ncallers = [\"key:ci\"]\n\
-                except = [\"s.delete_*\"]\nthen = \"ask\"\nrate = \"30/min\"\n";
+                except = [\"s.delete_*\"]\naction = \"ask\"\nrate = \"30/min\"\n";
     let rule = parse(text).unwrap().rules.remove(0);
     let glob = |text: &str| NameGlob::parse(text).unwrap();
     assert_eq!((rule.tools, rule.line), (vec![glob("s.*"), glob("*.y")], 4));

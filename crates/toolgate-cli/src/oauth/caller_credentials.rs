@@ -188,7 +188,7 @@ mod tests {
     #[test]
     fn accepts_callers_with_a_key_or_a_token_only() {
         let text = "[auth]\nresource = \"https://t.test/mcp\"\n[auth.issuer.corp]\nurl = \"https://l.test\"\n\
-                    [server.far]\nurl = \"https://far.test/mcp\"\ngrants = \"caller\"\n";
+                    [server.far]\nurl = \"https://far.test/mcp\"\ncredentials = \"per_caller\"\n";
         let config = Config::parse(Path::new("/etc/t.toml"), text).unwrap();
         for good in ["key:ci", "corp:alice", "corp:a b; c", "operator@terminal"] {
             assert_eq!(check_caller(&config, good), Ok(()), "{good}");

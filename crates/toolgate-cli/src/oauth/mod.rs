@@ -80,7 +80,7 @@ impl<'a> SignInTarget<'a> {
                 caller,
             }),
             (Some(_), false) => Err(format!(
-                "the credentials for {id} are shared by all its callers; write grants = \"caller\" in [server.{id}] to sign in for one of them"
+                "the credentials for {id} are shared by all its callers; write credentials = \"per_caller\" in [server.{id}] to sign in for one of them"
             )),
             (None, true) => Err(format!(
                 "each caller of {id} signs in separately; name the caller, for example --caller key:NAME"

@@ -495,7 +495,7 @@ pub(crate) fn server_limits(config: &Config) -> ServerLimits {
             total: limits.tasks,
             max_result_bytes: limits.task_bytes,
             lifetime: seconds(limits.task_seconds),
-            polls_per_minute: limits.task_looks,
+            polls_per_minute: limits.task_polls,
             ..TaskLimits::default()
         },
     }

@@ -12,7 +12,7 @@ fn files(real: &Path, folder: &Path) -> Setup {
         real.join("node/node_modules/@modelcontextprotocol/server-filesystem/dist/index.js");
     Setup::config(format!(
         "[server.files]\ncommand = [\"node\", {server:?}, {folder:?}]\n\n\
-         [[rule]]\ntools = [\"files.read_*\", \"files.list_*\"]\nthen = \"allow\"\n"
+         [[rule]]\ntools = [\"files.read_*\", \"files.list_*\"]\naction = \"allow\"\n"
     ))
 }
 

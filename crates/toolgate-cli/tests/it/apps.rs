@@ -63,7 +63,7 @@ fn html(name: &str, uri: &str) -> String {
 fn config(one: &str, two: &str, more: &str) -> String {
     let server =
         |id: &str, url: &str| format!("[server.{id}]\nurl = {url:?}\ntrust_annotations = true\n");
-    let allow = "[[rule]]\ntools = [\"*.*\"]\nthen = \"allow\"\n";
+    let allow = "[[rule]]\ntools = [\"*.*\"]\naction = \"allow\"\n";
     format!("{}{}{allow}{more}", server("one", one), server("two", two))
 }
 
@@ -160,7 +160,7 @@ fn pages_of_two_servers_do_not_meet_and_lead_back() {
 #[test]
 fn rules_speak_of_pages_and_what_is_for_pages_is_listed_and_not_found() {
     let ((one, _), (two, _)) = (server("one", true), server("two", false));
-    let more = "[search]\n[[rule]]\ntools = [\"two.resource:ui://two/*\"]\nthen = \"deny\"\n";
+    let more = "[search]\n[[rule]]\ntools = [\"two.resource:ui://two/*\"]\naction = \"deny\"\n";
     let gate = Setup::config(config(&one, &two, more)).start();
     let port = gate.port;
     let tools = ask(port, None, "tools/list", json!({}))["result"]["tools"].clone();

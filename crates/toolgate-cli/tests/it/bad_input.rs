@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 /// A gateway with a tool that a rule hides from everyone.
 fn gate() -> Gate {
-    Setup::fast_demo("[[rule]]\ntools = [\"demo.fail\"]\nthen = \"deny\"\n").start()
+    Setup::fast_demo("[[rule]]\ntools = [\"demo.fail\"]\naction = \"deny\"\n").start()
 }
 
 /// Expected rejection, and its number of audit records.

@@ -72,12 +72,12 @@ fn start() -> Gate {
     let said = "printf '%s\\n' \"$SAID\" >&2; exec sleep 99";
     let config = format!(
         "token = {{ env = \"GATE_TOKEN\" }}\n[limits]\nrate = \"1000000/s\"\n\
-         [server.demo]\ncommand = [{program:?}, \"demo-server\"]\ntrust_annotations = true\nleaks = \"warn\"\n\
+         [server.demo]\ncommand = [{program:?}, \"demo-server\"]\ntrust_annotations = true\noutbound_secrets = \"warn\"\n\
          unknown_arguments = \"allow\"\nenv = {{ X_SECRET = {{ danger_clear = {ENV:?} }} }}\nenv_pass = [\"X_PASSED\"]\n\
          [server.far]\nurl = {{ danger_clear = \"{}?key={QUERY}\" }}\nheaders = {{ X-Key = {{ danger_clear = {HEADER:?} }}, Authorization = {{ env = \"FAR\" }} }}\n\
-         leaks = \"warn\"\ntrust_annotations = true\n\
+         outbound_secrets = \"warn\"\ntrust_annotations = true\n\
          [server.loud]\ncommand = [\"sh\", \"-c\", {said:?}, {{ danger_clear = {:?} }}]\nenv = {{ SAID = {{ danger_clear = {:?} }} }}\n\
-         [[rule]]\ntools = [\"*.*\"]\nthen = \"allow\"\n",
+         [[rule]]\ntools = [\"*.*\"]\naction = \"allow\"\n",
         repeats(),
         known("a4Gs"),
         known("s7De"),

@@ -31,9 +31,9 @@ fn check_tells_of_rules_that_never_decide_and_of_wrong_conditions() {
         let (code, said, _) = check(&file, dir.path(), &[]);
         (code, said)
     };
-    let allow = "[[rule]]\ntools = [\"s.read\"]\nthen = \"allow\"\n";
+    let allow = "[[rule]]\ntools = [\"s.read\"]\naction = \"allow\"\n";
     let (code, said) = told(&format!(
-        "{allow}[[rule]]\ntools = [\"s.*\"]\nthen = \"deny\"\n"
+        "{allow}[[rule]]\ntools = [\"s.*\"]\naction = \"deny\"\n"
     ));
     assert_eq!(code, 0);
     assert_eq!(
@@ -55,22 +55,22 @@ fn check_tells_of_rules_that_never_decide_and_of_wrong_conditions() {
 const RULES: &str = r#"
 [[rule]]
 tools = ["demo.ad", "demo.zap*"]
-then = "allow"
+action = "allow"
 rate = "3/min"
 
 [[rule]]
 tools = ["demo.*", "demo.wipe"]
 except = ["demo.fial"]
-then = "deny"
+action = "deny"
 
 [[rule]]
 tools = ["*.zap", "*.*delete*", "demo.re*", "demo.resource:test://x"]
-then = "deny"
+action = "deny"
 
 [[rule]]
 tools = ["demo.add"]
 callers = ["key:*"]
-then = "ask"
+action = "ask"
 approvals = 2
 "#;
 
@@ -103,7 +103,7 @@ fn rules_that_fit_nothing_are_told_by_what_a_gateway_saw() {
     assert_eq!(check(&file, &data, &["--strict"]), (1, told, fine));
     let good = home.write(
         "good.toml",
-        &demo("[[rule]]\ntools = [\"demo.add\"]\nthen = \"allow\"\n"),
+        &demo("[[rule]]\ntools = [\"demo.add\"]\naction = \"allow\"\n"),
     );
     let fine = format!("valid: 1 server, 1 rule in {}\n", good.display());
     assert_eq!(check(&good, &data, &["--strict"]), (0, String::new(), fine));
@@ -127,7 +127,7 @@ fn without_a_list_it_says_so_and_with_servers_it_asks() {
         "{}\n[server.gone]\ncommand = [\"/nonexistent/x\"]\n",
         demo("")
     );
-    let rule = "[[rule]]\ntools = [\"gone.a\", \"demo.ad\"]\nthen = \"deny\"\n";
+    let rule = "[[rule]]\ntools = [\"gone.a\", \"demo.ad\"]\naction = \"deny\"\n";
     let file = home.write("broken.toml", &format!("{broken}{rule}"));
     let (code, told, _) = check(&file, &nowhere, &["--servers"]);
     assert_eq!(code, 1);

@@ -213,7 +213,7 @@ fn real_servers_of_both_registries_stand_behind_the_gate() {
     let time = real.join("venv/bin/mcp-server-time");
     let gate = Setup::config(format!(
         "[server.every]\ncommand = [\"node\", {everything:?}, \"stdio\"]\n\n[server.time]\ncommand = [{time:?}]\n\n\
-         [[rule]]\ntools = [\"every.echo\", \"every.trigger-*\", \"time.*\"]\nthen = \"allow\"\n"
+         [[rule]]\ntools = [\"every.echo\", \"every.trigger-*\", \"time.*\"]\naction = \"allow\"\n"
     ))
     .start();
     let job = json!({"http": gate.endpoint, "elicit": null, "steps": [

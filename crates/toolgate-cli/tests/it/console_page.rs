@@ -213,7 +213,7 @@ fn six_kinds_of_refusal_read_differently() {
         return;
     };
     let gate = Setup::config(config(
-        "[limits]\napproval_seconds = 3\n[[rule]]\ntools = [\"demo.add\"]\nwhen = \"args.a == 13\"\nthen = \"deny\"\n[[rule]]\ntools = [\"demo.picture\"]\nthen = \"allow\"\nrate = \"2/h\"\n",
+        "[limits]\napproval_seconds = 3\n[[rule]]\ntools = [\"demo.add\"]\nwhen = \"args.a == 13\"\naction = \"deny\"\n[[rule]]\ntools = [\"demo.picture\"]\naction = \"allow\"\nrate = \"2/h\"\n",
     ))
     .start();
     refusals(&gate);

@@ -206,7 +206,7 @@ fn a_grant_ends_after_so_many_uses() {
 #[test]
 fn two_persons_are_two() {
     let gate =
-        Setup::fast_demo("[[rule]]\ntools = [\"demo.note\"]\nthen = \"ask\"\napprovals = 2\n")
+        Setup::fast_demo("[[rule]]\ntools = [\"demo.note\"]\naction = \"ask\"\napprovals = 2\n")
             .start();
     let call = note(gate.port, "x");
     let id = gate.pending();

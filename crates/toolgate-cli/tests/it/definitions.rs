@@ -25,7 +25,7 @@ impl Canned {
             format!("[server.{name}]\ncommand = [\"python3\", {script:?}, {file:?}]\n")
         };
         let config = format!(
-            "{}{}[[rule]]\ntools = [\"*\"]\nexcept = [\"odd.secret\"]\nthen = \"allow\"\n[[rule]]\ntools = [\"odd.secret\"]\nthen = \"deny\"\n",
+            "{}{}[[rule]]\ntools = [\"*\"]\nexcept = [\"odd.secret\"]\naction = \"allow\"\n[[rule]]\ntools = [\"odd.secret\"]\naction = \"deny\"\n",
             server("odd", offer),
             server("good", &good)
         );

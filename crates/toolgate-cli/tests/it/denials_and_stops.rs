@@ -38,7 +38,7 @@ fn a_denial_at_one_gateway_is_not_asked_again_at_another() {
 fn stop_reaches_a_call_whose_round_was_sent_twice() {
     let folder = TempDir::new("trace");
     let trace = folder.file("trace");
-    let rule = "\n[[rule]]\ntools = [\"demo.slow_count\"]\nthen = \"ask\"\n";
+    let rule = "\n[[rule]]\ntools = [\"demo.slow_count\"]\naction = \"ask\"\n";
     let gate = Setup::config(traced_config(&trace) + rule).start();
     let arguments = json!({"to": 5000, "delay_ms": 20});
     let ask = |state: Option<&str>| {
@@ -102,7 +102,7 @@ fn a_hidden_tool_of_a_server_that_is_down_is_as_unknown_as_any() {
     let program = env!("CARGO_BIN_EXE_toolgate");
     let config = format!(
         "[server.demo]\ncommand = [{program:?}, \"demo-server\"]\n[server.secret]\ncommand = [\"/nonexistent/program\"]\n\
-         [[rule]]\ntools = [\"secret.*\"]\nthen = \"deny\"\n"
+         [[rule]]\ntools = [\"secret.*\"]\naction = \"deny\"\n"
     );
     let gate = Setup::config(config).start();
     let said = |tool: &str| {

@@ -85,7 +85,7 @@ impl Far {
              [server.far]\nurl = \"http://127.0.0.1:{port}/mcp\"\ntrust_annotations = true\n\
              [server.far.exchange]\nurl = \"http://127.0.0.1:{port}/token\"\nclient_id = \"gateway\"\n\
              client_secret = {{ env = \"EXCHANGE_SECRET\" }}\naudience = \"far\"\nscopes = [\"far:use\"]\n\
-             [[rule]]\ntools = [\"far.*\"]\nthen = \"allow\"\n",
+             [[rule]]\ntools = [\"far.*\"]\naction = \"allow\"\n",
             issuer.url
         ))
         .env("EXCHANGE_SECRET", SECRET)

@@ -10,17 +10,17 @@ const RULES: &str = r#"
 tools = ["demo.add"]
 when = 'args.a <= 9'
 rate = "3/min"
-then = "allow"
+action = "allow"
 
 [[rule]]
 tools = ["demo.add"]
 when = 'args.b == 13'
-then = "deny"
+action = "deny"
 
 [[rule]]
 tools = ["demo.fail"]
 callers = ["key:*"]
-then = "deny"
+action = "deny"
 "#;
 
 fn config() -> String {
@@ -286,8 +286,8 @@ fn another_config_is_asked_while_a_gateway_runs() {
 fn the_scopes_that_a_token_needs_are_told() {
     let auth = "[auth]\nresource = \"https://tools.example.com/mcp\"\n\
                 [auth.issuer.corp]\nurl = \"https://login.example.com\"\n\
-                [[auth.scope]]\ntools = [\"demo.*\"]\nexcept = [\"demo.note\"]\nneeds = [\"demo:read\"]\n\
-                [[auth.scope]]\ntools = [\"demo.add\"]\nneeds = [\"demo:add\"]\n";
+                [[auth.scope]]\ntools = [\"demo.*\"]\nexcept = [\"demo.note\"]\nscopes = [\"demo:read\"]\n\
+                [[auth.scope]]\ntools = [\"demo.add\"]\nscopes = [\"demo:add\"]\n";
     let gate = Setup::fast_demo(auth).start();
     let explain = |tool: &str, caller: &str| {
         lines(&gate.cli(&["explain", tool, "--caller", caller, r#"{"a": 1, "b": 2}"#]))

@@ -118,7 +118,7 @@ fn a_thousand_tools_are_two_and_those_that_somebody_wants_listed() {
     let (address, lists) = server(MANY);
     let more = "[search]\n[[search.direct]]\ntools = [\"many.read_ticket_*\"]\nexcept = [\"*_9\"]\n\
                 callers = [\"anonymous@*\"]\n[[search.direct]]\ntools = [\"many.*\"]\ncallers = [\"key:other\"]\n\
-                [[rule]]\ntools = [\"many.export_*\"]\nthen = \"deny\"\n";
+                [[rule]]\ntools = [\"many.export_*\"]\naction = \"deny\"\n";
     let gate = Setup::config(config(&address, more)).start();
     let port = gate.port;
     let listed = names(port);
@@ -245,10 +245,10 @@ fn new_records(gate: &Gate, seen: &mut usize) -> Vec<Value> {
 fn the_same_verdict_direct_and_through_call_tool() {
     let (address, _) = server(MANY);
     let rules = "[search]\n\
-                 [[rule]]\ntools = [\"many.delete_*\"]\nthen = \"deny\"\n\
-                 [[rule]]\ntools = [\"many.send_*\"]\nwhen = \"args.id > 100\"\nthen = \"deny\"\n\
-                 [[rule]]\ntools = [\"many.merge_order_1\"]\nthen = \"ask\"\n\
-                 [[rule]]\ntools = [\"many.list_order_1\"]\nthen = \"allow\"\nrate = \"2/h\"\n";
+                 [[rule]]\ntools = [\"many.delete_*\"]\naction = \"deny\"\n\
+                 [[rule]]\ntools = [\"many.send_*\"]\nwhen = \"args.id > 100\"\naction = \"deny\"\n\
+                 [[rule]]\ntools = [\"many.merge_order_1\"]\naction = \"ask\"\n\
+                 [[rule]]\ntools = [\"many.list_order_1\"]\naction = \"allow\"\nrate = \"2/h\"\n";
     let gate = Setup::config(config(&address, rules)).start();
     let port = gate.port;
     let mut seen = 0;
@@ -317,7 +317,7 @@ fn the_same_verdict_direct_and_through_call_tool() {
 #[test]
 fn it_begins_at_so_many_tools_and_rules_speak_of_its_own() {
     let (address, _) = server(200);
-    let gate = Setup::config(config(&address, "[search]\nfrom = 201\n")).start();
+    let gate = Setup::config(config(&address, "[search]\nmin_tools = 201\n")).start();
     let port = gate.port;
     assert_eq!(names(port).len(), 200);
     let unknown = call(port, "find_tools", json!({"query": "x"}));
@@ -336,13 +336,13 @@ fn it_begins_at_so_many_tools_and_rules_speak_of_its_own() {
         names(port)
     };
     assert_eq!(
-        reload("[search]\nfrom = 200\n"),
+        reload("[search]\nmin_tools = 200\n"),
         ["find_tools", "call_tool"]
     );
     // A caller who may use few tools gets them listed.
-    let few = "[search]\nfrom = 11\n[[rule]]\ntools = [\"many.*\"]\nexcept = [\"many.create_order_*\"]\nthen = \"deny\"\n";
+    let few = "[search]\nmin_tools = 11\n[[rule]]\ntools = [\"many.*\"]\nexcept = [\"many.create_order_*\"]\naction = \"deny\"\n";
     assert_eq!(reload(few).len(), 10);
-    let closed = "[search]\n[[rule]]\ntools = [\"toolgate.call_tool\"]\nthen = \"deny\"\n";
+    let closed = "[search]\n[[rule]]\ntools = [\"toolgate.call_tool\"]\naction = \"deny\"\n";
     assert_eq!(reload(closed), ["find_tools"]);
     let unknown = through(port, "many_create_order_1", json!({"id": 1}));
     assert_eq!(

@@ -152,7 +152,7 @@ fn asked(gate: &Gate, texts: &[String]) -> usize {
 
 #[test]
 fn t45_no_event_forges_a_line() {
-    let rule = "\n[[rule]]\ntools = [\"demo.note\"]\nthen = \"ask\"\n";
+    let rule = "\n[[rule]]\ntools = [\"demo.note\"]\naction = \"ask\"\n";
     let gate = Setup::fast_demo(rule).start();
     let texts = hostile();
     texts.iter().for_each(|text| named(&gate, text));

@@ -16,7 +16,7 @@ fn config_with_defaults(rules: &str) -> String {
     let program = env!("CARGO_BIN_EXE_toolgate");
     format!(
         "[server.demo]\ncommand = [{program:?}, \"demo-server\"]\n\
-         trust_annotations = true\nleaks = \"off\"\n{rules}"
+         trust_annotations = true\noutbound_secrets = \"off\"\n{rules}"
     )
 }
 
@@ -25,7 +25,7 @@ fn rule(tools: &str, then: &str, when: &str) -> String {
         "" => String::new(),
         when => format!("when = '''{when}'''\n"),
     };
-    format!("[[rule]]\ntools = [\"{tools}\"]\n{when}then = \"{then}\"\n")
+    format!("[[rule]]\ntools = [\"{tools}\"]\n{when}action = \"{then}\"\n")
 }
 
 /// Returns the config under which the calls were made.

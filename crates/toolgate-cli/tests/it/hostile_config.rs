@@ -111,11 +111,11 @@ fn t57_what_a_config_says_wrong_is_named_with_its_line() {
     );
     text("[server.demo\n", &["toolgate.toml:1"]);
     text(
-        &format!("{GOOD}[[rule]]\ntools = [\"demo.*\"]\nthen = \"alow\"\n"),
+        &format!("{GOOD}[[rule]]\ntools = [\"demo.*\"]\naction = \"alow\"\n"),
         &["toolgate.toml:5", "allow"],
     );
     text(
-        &format!("{GOOD}[[rule]]\ntools = [\"demo.[a]\"]\nthen = \"allow\"\n"),
+        &format!("{GOOD}[[rule]]\ntools = [\"demo.[a]\"]\naction = \"allow\"\n"),
         &["toolgate.toml:4"],
     );
     text(

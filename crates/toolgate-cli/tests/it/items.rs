@@ -20,7 +20,7 @@ fn gate(real: &Path, rules: &str) -> Gate {
     .start()
 }
 
-const ALL: &str = "[[rule]]\ntools = [\"every.*\"]\nthen = \"allow\"\n";
+const ALL: &str = "[[rule]]\ntools = [\"every.*\"]\naction = \"allow\"\n";
 
 fn ask(method: &str, params: Value) -> Value {
     json!({"do": "ask", "method": method, "params": params})
@@ -207,7 +207,7 @@ fn a_subscriber_hears_of_its_resource() {
 #[test]
 fn clients_are_told_how_to_use_the_servers_that_they_see() {
     let Some(real) = real() else { return };
-    let hidden = "[[rule]]\ntools = [\"every.*\"]\nthen = \"deny\"\n";
+    let hidden = "[[rule]]\ntools = [\"every.*\"]\naction = \"deny\"\n";
     for (rules, told) in [(ALL, true), (hidden, false)] {
         let gate = gate(&real, rules);
         // What is not known yet is not waited for.
@@ -231,7 +231,7 @@ fn clients_are_told_how_to_use_the_servers_that_they_see() {
 fn rules_hide_resources_and_prompts_by_their_full_names() {
     let Some(real) = real() else { return };
     let rules = "[[rule]]\ntools = [\"every.resource:demo://resource/static/*\", \"every.prompt:args-*\"]\n\
-                 then = \"deny\"\n";
+                 action = \"deny\"\n";
     let gate = gate(&real, &format!("{ALL}\n{rules}"));
     let steps = json!([
         ask("resources/list", json!({})),

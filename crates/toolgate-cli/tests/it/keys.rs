@@ -68,8 +68,8 @@ fn refused(response: &Response, challenge: &str) {
 #[test]
 fn a_key_names_its_caller_in_rules_and_in_the_record() {
     let gate = demo(
-        "[[rule]]\ntools = [\"demo.add\"]\ncallers = [\"key:ci\"]\nthen = \"deny\"\n\
-         [[rule]]\ntools = [\"demo.add\"]\ncallers = [\"key:ann\"]\nthen = \"allow\"\n",
+        "[[rule]]\ntools = [\"demo.add\"]\ncallers = [\"key:ci\"]\naction = \"deny\"\n\
+         [[rule]]\ntools = [\"demo.add\"]\ncallers = [\"key:ann\"]\naction = \"allow\"\n",
     )
     .start();
     let (ann, ci) = (created(&gate, "ann"), created(&gate, "ci"));
@@ -245,7 +245,7 @@ fn listen(port: u16, key: &str) -> Vec<u8> {
 fn t26_a_revoked_key_ends_what_it_opened_at_once() {
     let folder = TempDir::new("trace");
     let trace = folder.file("trace");
-    let rule = "\n[[rule]]\ntools = [\"demo.note\"]\nthen = \"ask\"\n";
+    let rule = "\n[[rule]]\ntools = [\"demo.note\"]\naction = \"ask\"\n";
     let gate = Setup::config(traced_config(&trace) + rule + CLOSED).start();
     let (ci, ann) = (created(&gate, "ci"), created(&gate, "ann"));
     let port = gate.port;
@@ -329,7 +329,7 @@ fn t26_a_revoked_key_ends_what_it_opened_at_once() {
 
 #[test]
 fn what_a_key_that_was_rotated_began_waits_for_its_answer_until_it_is_revoked() {
-    let rule = "\n[[rule]]\ntools = [\"demo.note\"]\nthen = \"ask\"\n";
+    let rule = "\n[[rule]]\ntools = [\"demo.note\"]\naction = \"ask\"\n";
     let gate = demo(rule).start();
     let (port, first) = (gate.port, created(&gate, "ci"));
     let note = |name: &str| json!({"name": name, "text": "t"});

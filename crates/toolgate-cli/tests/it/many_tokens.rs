@@ -92,7 +92,7 @@ fn far() -> String {
 fn gate(issuer: &Issuer, far: &str) -> Gate {
     Setup::fast_demo(&format!(
         "[auth]\nresource = \"{RESOURCE}\"\n[auth.issuer.corp]\nurl = \"{}\"\n\
-         [server.far]\nurl = \"{far}\"\ntrust_annotations = true\n[[rule]]\ntools = [\"*.*\"]\nthen = \"allow\"\n",
+         [server.far]\nurl = \"{far}\"\ntrust_annotations = true\n[[rule]]\ntools = [\"*.*\"]\naction = \"allow\"\n",
         issuer.url
     ))
     .start()

@@ -107,8 +107,8 @@ fn gate(issuer: &Issuer, more: &str) -> Gate {
     let auth = format!(
         "[auth]\nresource = \"{RESOURCE}\"\n\
          [auth.issuer.corp]\nurl = \"{}\"\nintrospect = true\nclient_id = \"gateway\"\nclient_secret = {{ env = \"CORP_SECRET\" }}\n\
-         [[auth.scope]]\ntools = [\"demo.*\"]\nneeds = [\"demo:read\"]\n\
-         [[auth.scope]]\ntools = [\"demo.slow_count\"]\nneeds = [\"demo:write\"]\n\
+         [[auth.scope]]\ntools = [\"demo.*\"]\nscopes = [\"demo:read\"]\n\
+         [[auth.scope]]\ntools = [\"demo.slow_count\"]\nscopes = [\"demo:write\"]\n\
          [auth.implies]\n\"demo:all\" = [\"demo:write\"]\n\"demo:write\" = [\"demo:read\"]\n{more}",
         issuer.url
     );
@@ -510,7 +510,7 @@ fn t31_no_token_of_a_caller_leaves_or_stays() {
     });
     let (far, upstream_bytes) = tap(&far);
     let more = format!(
-        "[server.far]\nurl = \"{far}\"\ntrust_annotations = true\n[[rule]]\ntools = [\"far.*\"]\nthen = \"allow\"\n"
+        "[server.far]\nurl = \"{far}\"\ntrust_annotations = true\n[[rule]]\ntools = [\"far.*\"]\naction = \"allow\"\n"
     );
     let gate = gate(&issuer, &more);
     let port = gate.port;
@@ -581,7 +581,7 @@ fn a_stream_ends_with_a_token_that_is_withdrawn() {
     let gate = gate(&issuer, "");
     let port = gate.port;
     let config = std::fs::read_to_string(gate.data.file("toolgate.toml")).unwrap();
-    let often = "[limits]\nintrospect_again_seconds = 1";
+    let often = "[limits]\nintrospection_recheck_seconds = 1";
     gate.configure(&config.replacen("[limits]", often, 1));
     gate.cli(&["reload"]);
     let listen = |token: &str| {

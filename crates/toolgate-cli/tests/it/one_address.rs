@@ -13,7 +13,7 @@ fn gate(issuer: &Issuer, limits: &str) -> Gate {
         "[limits]\n{limits}[server.demo]\ncommand = [{program:?}, \"demo-server\"]\ntrust_annotations = true\n\
          [auth]\nresource = \"{RESOURCE}\"\n\
          [auth.issuer.corp]\nurl = \"{}\"\nintrospect = true\nclient_id = \"gateway\"\nclient_secret = {{ env = \"CORP_SECRET\" }}\n\
-         [[auth.scope]]\ntools = [\"demo.slow_count\"]\nneeds = [\"demo:write\"]\n",
+         [[auth.scope]]\ntools = [\"demo.slow_count\"]\nscopes = [\"demo:write\"]\n",
         issuer.url
     );
     let gate = Setup::config(config).env("CORP_SECRET", "secret-of-gateway-0123456789");

@@ -173,8 +173,8 @@ fn callers_see_what_the_config_says_and_the_server_gets_what_it_knows() {
 #[test]
 fn rules_and_approvals_use_the_name_of_the_config_and_never_what_is_set() {
     let (address, seen) = shelf();
-    let rules = "[[rule]]\ntools = [\"far.read_file\"]\nthen = \"deny\"\n\
-                 [[rule]]\ntools = [\"far.look\"]\nthen = \"ask\"\n";
+    let rules = "[[rule]]\ntools = [\"far.read_file\"]\naction = \"deny\"\n\
+                 [[rule]]\ntools = [\"far.look\"]\naction = \"ask\"\n";
     let gate = Setup::config(config(&address, &format!("{LOOK}{rules}")))
         .env("TEAM", SECRET)
         .start();
@@ -277,7 +277,7 @@ fn check_tells_of_tools_that_are_not_there_and_of_rules_with_old_names() {
     let text = "[server.far.tools.raed_file]\nhide = true\n\
                 [server.far.tools.find_file]\nname = \"look\"\n\
                 [server.far.tools.drop_file]\nname = \"look\"\n\
-                [[rule]]\ntools = [\"far.find_*\"]\nthen = \"deny\"\n";
+                [[rule]]\ntools = [\"far.find_*\"]\naction = \"deny\"\n";
     let gate = Setup::config(config(&address, text)).start();
     until("it was seen", LONG, || {
         gate.cli(&["pins", "list"])

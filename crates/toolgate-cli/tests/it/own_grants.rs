@@ -1,4 +1,4 @@
-//! `grants = "caller"`: each caller of a server has a sign-in of its own, and nobody uses another's. The authorization
+//! `credentials = "per_caller"`: each caller of a server has a sign-in of its own, and nobody uses another's. The authorization
 //! server and the server are played; each sign-in is another account.
 
 use crate::{
@@ -78,8 +78,8 @@ impl Far {
 
     pub(crate) fn config(&self, more: &str, of_server: &str) -> String {
         format!(
-            "[limits]\nrate = \"1000000/s\"\n{more}\n[server.far]\nurl = \"http://127.0.0.1:{}/mcp\"\ngrants = \"caller\"\n\
-             {of_server}trust_annotations = true\n[[rule]]\ntools = [\"far.*\"]\nthen = \"allow\"\n",
+            "[limits]\nrate = \"1000000/s\"\n{more}\n[server.far]\nurl = \"http://127.0.0.1:{}/mcp\"\ncredentials = \"per_caller\"\n\
+             {of_server}trust_annotations = true\n[[rule]]\ntools = [\"far.*\"]\naction = \"allow\"\n",
             self.port
         )
     }

@@ -37,7 +37,7 @@ impl Offer {
         let script =
             Path::new(env!("CARGO_MANIFEST_DIR")).join("../../interop/servers/changing.py");
         let config = format!(
-            "{more}\n[server.s]\ncommand = [\"python3\", {script:?}, {:?}]\n[[rule]]\ntools = [\"s.*\"]\nthen = \"allow\"\n",
+            "{more}\n[server.s]\ncommand = [\"python3\", {script:?}, {:?}]\n[[rule]]\ntools = [\"s.*\"]\naction = \"allow\"\n",
             self.file
         );
         Setup::config(config).start_in(self.data.clone())

@@ -166,10 +166,10 @@ fn gate(texts: &Arc<Texts>, revision: &'static str) -> Gate {
     ] {
         // What is planted may read like a request for a secret.
         servers += &format!(
-            "[server.{id}]\nurl = {url:?}\ntrust_annotations = true\nforms = \"warn\"\nsampling = \"10000/h\"\n"
+            "[server.{id}]\nurl = {url:?}\ntrust_annotations = true\nelicitation_forms = \"warn\"\nsampling = \"10000/h\"\n"
         );
     }
-    let rule = "[[rule]]\ntools = [\"*.*\"]\nthen = \"allow\"\n";
+    let rule = "[[rule]]\ntools = [\"*.*\"]\naction = \"allow\"\n";
     Setup::config(format!("[limits]\nrate = \"1000000/s\"\n{servers}{rule}")).start()
 }
 
@@ -277,8 +277,8 @@ fn t46_nothing_planted_comes_through_the_gateway_on_any_channel() {
 fn t47_only_the_class_of_an_error_reaches_a_caller_where_that_is_set() {
     let texts = Arc::new(Texts::new(7));
     let server = server::serve(&texts, "2026-07-28");
-    let rule = "[[rule]]\ntools = [\"*.*\"]\nthen = \"allow\"\n";
-    for (setting, words) in [("words", true), ("class", false)] {
+    let rule = "[[rule]]\ntools = [\"*.*\"]\naction = \"allow\"\n";
+    for (setting, words) in [("message", true), ("class", false)] {
         let config = format!("[server.p]\nurl = {server:?}\nerror_text = {setting:?}\n{rule}");
         let gate = Setup::config(config).start();
         let mut errors = 0;

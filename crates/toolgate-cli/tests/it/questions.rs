@@ -41,7 +41,7 @@ impl Server {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../interop/servers/asking.py");
         let config = format!(
             "[limits]\nrate = \"100000/s\"\n[server.s]\ncommand = [\"python3\", {script:?}, {:?}, {:?}]\n{more}\n\
-             [[rule]]\ntools = [\"s.*\"]\nthen = \"allow\"\n",
+             [[rule]]\ntools = [\"s.*\"]\naction = \"allow\"\n",
             self.data.file("questions.json"),
             self.offered
         );

@@ -29,7 +29,7 @@ fn far(issuer: &Issuer) -> Gate {
     let before = fs::read_to_string(gate.data.file("toolgate.toml")).unwrap();
     gate.configure(&format!(
         "{before}\n[auth]\nresource = \"{}\"\n[auth.issuer.corp]\nurl = \"{}\"\n\
-         [[auth.scope]]\ntools = [\"demo.*\"]\nneeds = [\"demo:read\"]\n",
+         [[auth.scope]]\ntools = [\"demo.*\"]\nscopes = [\"demo:read\"]\n",
         gate.endpoint, issuer.url
     ));
     gate.cli(&["reload"]);

@@ -28,7 +28,7 @@ fn config(servers: &[&str], more: &str) -> String {
 }
 
 /// Nobody may use the tool that fails.
-const NO_FAIL: &str = "[[rule]]\ntools = [\"demo.fail\"]\nthen = \"deny\"\n";
+const NO_FAIL: &str = "[[rule]]\ntools = [\"demo.fail\"]\naction = \"deny\"\n";
 
 fn sha256(text: &str) -> String {
     let digest = ring::digest::digest(&ring::digest::SHA256, text.as_bytes());

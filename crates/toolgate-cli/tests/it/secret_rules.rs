@@ -11,8 +11,8 @@ fn config() -> String {
     let program = env!("CARGO_BIN_EXE_toolgate");
     format!(
         "secret_rules = [\"acme.toml\"]\n[audit]\narguments = \"redacted\"\nresults = \"redacted\"\n\
-         [server.demo]\ncommand = [{program:?}, \"demo-server\"]\ntrust_annotations = true\nleaks = \"warn\"\n\
-         [[rule]]\ntools = [\"demo.*\"]\nthen = \"allow\"\n"
+         [server.demo]\ncommand = [{program:?}, \"demo-server\"]\ntrust_annotations = true\noutbound_secrets = \"warn\"\n\
+         [[rule]]\ntools = [\"demo.*\"]\naction = \"allow\"\n"
     )
 }
 

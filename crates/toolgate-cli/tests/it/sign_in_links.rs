@@ -335,7 +335,7 @@ fn pages_are_for_callers_that_can_be_told_apart_and_servers_that_may_lead_to_the
     // Where others reach the gateway by a name and its address is not said, or the server may lead to no pages.
     for setup in [
         far.setup("").top("allowed_hosts = [\"tools.test\"]"),
-        far.setup_with("", "pages = \"off\"\n"),
+        far.setup_with("", "elicitation_urls = \"off\"\n"),
     ] {
         let gate = setup.start();
         known(&gate);

@@ -79,7 +79,7 @@ fn server(body: &str) -> (String, Shared, Arc<Mutex<Vec<String>>>) {
 fn start(servers: &[(&str, &str)], more: &str) -> Gate {
     let server = |(id, url): &(&str, &str)| format!("[server.{id}]\nurl = {url:?}\n");
     let servers: String = servers.iter().map(server).collect();
-    let allow = "[[rule]]\ntools = [\"*.*\"]\nthen = \"allow\"\n";
+    let allow = "[[rule]]\ntools = [\"*.*\"]\naction = \"allow\"\n";
     Setup::config(format!("{servers}{allow}{more}")).start()
 }
 
@@ -203,7 +203,7 @@ fn a_skill_that_changed_is_hidden_with_all_its_files_until_someone_accepts_it() 
 fn a_skill_that_states_nothing_or_is_denied_is_not_there() {
     let ((one, held, _), (two, ..)) = (server("One."), server("Two."));
     held.lock().unwrap().dynamic = true;
-    let deny = "[[rule]]\ntools = [\"two.resource:skill://two/forms/*\"]\nthen = \"deny\"\n";
+    let deny = "[[rule]]\ntools = [\"two.resource:skill://two/forms/*\"]\naction = \"deny\"\n";
     let gate = start(&[("one", &one), ("two", &two)], deny);
     assert_eq!(uris(&ask(&gate, "skills/list", None), "skills"), [""; 0]);
     // A withheld skill says why, and a denied one is answered like an unknown one.
@@ -226,7 +226,7 @@ fn a_skill_that_states_nothing_or_is_denied_is_not_there() {
 #[test]
 fn a_file_of_a_skill_is_explained_as_the_skill() {
     let (one, ..) = server("One.");
-    let deny = "[[rule]]\ntools = [\"one.skill:*\"]\nthen = \"deny\"\n";
+    let deny = "[[rule]]\ntools = [\"one.skill:*\"]\naction = \"deny\"\n";
     let gate = start(&[("one", &one)], deny);
     let main = "skill://one/forms/SKILL.md";
     let refused = ask(&gate, "resources/read", Some(main));

@@ -54,7 +54,7 @@ impl Slow {
             self.data.file("offer.json")
         );
         format!(
-            "{more}\n[server.slow]\ncommand = [\"sh\", \"-c\", {start:?}]\n[[rule]]\ntools = [\"*\"]\nthen = \"allow\"\n"
+            "{more}\n[server.slow]\ncommand = [\"sh\", \"-c\", {start:?}]\n[[rule]]\ntools = [\"*\"]\naction = \"allow\"\n"
         )
     }
 
@@ -361,7 +361,7 @@ fn a_complete_first_list_is_followed_by_no_change() {
 #[test]
 fn a_caller_who_may_not_use_a_server_is_not_told_that_it_starts() {
     let data = Arc::new(TempDir::new("hidden"));
-    let config = "[limits]\nlist_wait_seconds = 1\ncall_seconds = 2\n[server.hang]\ncommand = [\"sleep\", \"1000\"]\n[[rule]]\ntools = [\"hang.*\"]\nthen = \"deny\"\n";
+    let config = "[limits]\nlist_wait_seconds = 1\ncall_seconds = 2\n[server.hang]\ncommand = [\"sleep\", \"1000\"]\n[[rule]]\ntools = [\"hang.*\"]\naction = \"deny\"\n";
     let gate = Setup::config(config).start_in(data);
     let (text, took) = call(&gate, "hang_read");
     assert_eq!(text, "unknown tool: hang_read");

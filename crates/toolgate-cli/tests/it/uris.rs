@@ -11,8 +11,8 @@ struct UriGateway {
     _folder: TempDir,
 }
 
-const RULES: &str = "[[rule]]\ntools = [\"ts.*\"]\nthen = \"allow\"\n\n\
-    [[rule]]\ntools = [\"ts.resource:file:///srv/private/*\", \"ts.resource:https://host.example/*\"]\nthen = \"deny\"\n";
+const RULES: &str = "[[rule]]\ntools = [\"ts.*\"]\naction = \"allow\"\n\n\
+    [[rule]]\ntools = [\"ts.resource:file:///srv/private/*\", \"ts.resource:https://host.example/*\"]\naction = \"deny\"\n";
 
 impl UriGateway {
     fn new(real: &Path, more: &str) -> UriGateway {

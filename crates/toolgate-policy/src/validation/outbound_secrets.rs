@@ -62,7 +62,9 @@ impl OutboundSecrets {
             }
             OnOutboundSecret::Ask | OnOutboundSecret::Deny => RuleDecision::Deny(Error::new(
                 Failure::Refused(RefusalReason::Rule),
-                format!("refused: {reason}; leave it out, or ask the operator (setting `leaks`)"),
+                format!(
+                    "refused: {reason}; leave it out, or ask the operator (setting `outbound_secrets`)"
+                ),
             )),
             OnOutboundSecret::Warn => {
                 call.decision_log.add("leaks", "warn", reason);

@@ -139,7 +139,7 @@ fn types() {
         "3:12: \"env_pass\" in [server.s] is a boolean; write an array such as [\"NAME\"]",
     );
     server(
-        "[rule]\nthen = \"ask\"",
+        "[rule]\naction = \"ask\"",
         "3:1: \"rule\" is a table; write [[rule]] for each rule",
     );
 }
@@ -233,8 +233,8 @@ fn cleaning() {
             "11: \"secrets\" in [server.s] is a boolean; write \"redact\" or \"warn\" or \"off\"",
         ),
         (
-            "leaks = \"allow\"",
-            "9: \"leaks\" in [server.s] is \"allow\"; write \"ask\" or \"deny\" or \"warn\" or \"off\"",
+            "outbound_secrets = \"allow\"",
+            "20: \"outbound_secrets\" in [server.s] is \"allow\"; write \"ask\" or \"deny\" or \"warn\" or \"off\"",
         ),
         (
             "placeholders = \"off\"",
@@ -270,11 +270,11 @@ fn cleaning() {
         ),
         (
             "error_text = \"none\"",
-            "14: \"error_text\" in [server.s] is \"none\"; write \"words\" or \"class\"",
+            "14: \"error_text\" in [server.s] is \"none\"; write \"message\" or \"class\"",
         ),
         (
-            "mark_foreign = \"on\"",
-            "16: \"mark_foreign\" in [server.s] is a string; write true or false",
+            "mark_untrusted = \"on\"",
+            "18: \"mark_untrusted\" in [server.s] is a string; write true or false",
         ),
     ] {
         server(line, &format!("3:{wrong}"));
@@ -396,12 +396,12 @@ fn servers() {
         "3:19: \"sampling_tokens\" in [server.s] is 0; write an integer from 1 to 1000000",
     );
     server(
-        "forms = \"deny\"",
-        "3:9: \"forms\" in [server.s] is \"deny\"; write \"check\" or \"warn\" or \"off\"",
+        "elicitation_forms = \"deny\"",
+        "3:21: \"elicitation_forms\" in [server.s] is \"deny\"; write \"check\" or \"warn\" or \"off\"",
     );
     server(
-        "pages = true",
-        "3:9: \"pages\" in [server.s] is a boolean; write \"check\" or \"off\"",
+        "elicitation_urls = true",
+        "3:20: \"elicitation_urls\" in [server.s] is a boolean; write \"check\" or \"off\"",
     );
     server(
         "roots = \"off\"",
@@ -431,12 +431,12 @@ fn environments() {
 #[test]
 fn rules() {
     rule(
-        "then = \"deny\"",
+        "action = \"deny\"",
         "3:1: [[rule]] has no \"tools\"; write tools = [\"server.*\"]",
     );
     rule(
         "tools = [\"*\"]",
-        "3:1: [[rule]] has no \"then\"; write then = \"allow\", \"ask\" or \"deny\"",
+        "3:1: [[rule]] has no \"action\"; write action = \"allow\", \"ask\" or \"deny\"",
     );
     rule(
         "tools = []",
@@ -464,15 +464,15 @@ fn rules() {
     );
     let all = "tools = [\"*\"]\n";
     rule(
-        &format!("{all}then = \"block\""),
-        "5:8: \"then\" in [[rule]] is \"block\"; write \"allow\" or \"ask\" or \"deny\"",
+        &format!("{all}action = \"block\""),
+        "5:10: \"action\" in [[rule]] is \"block\"; write \"allow\" or \"ask\" or \"deny\"",
     );
     rule(
-        &format!("{all}then = \"ask\"\ncallers = []"),
+        &format!("{all}action = \"ask\"\ncallers = []"),
         "6:11: \"callers\" in [[rule]] is empty; remove it to match every caller",
     );
     let caller = |name: &str, error: &str| {
-        let text = format!("{all}then = \"deny\"\ncallers = [\"*\", \"{name}\"]");
+        let text = format!("{all}action = \"deny\"\ncallers = [\"*\", \"{name}\"]");
         rule(&text, &format!("6:17: there is no caller {error}"));
     };
     caller(
@@ -493,23 +493,23 @@ fn rules() {
     );
     caller("token@htp", "\"token@htp\"; did you mean \"token@http\"?");
     rule(
-        &format!("{all}then = \"ask\"\nexcept = [\"t.*\"]"),
+        &format!("{all}action = \"ask\"\nexcept = [\"t.*\"]"),
         "6:11: glob \"t.*\" names the server \"t\", which is not configured; expected one of: s",
     );
     rule(
-        &format!("{all}then = \"ask\"\nrate = \"9\""),
+        &format!("{all}action = \"ask\"\nrate = \"9\""),
         "6:8: rate \"9\" is invalid; write a count, \"/\" and s, min or h, such as \"30/min\"",
     );
     rule(
-        &format!("{all}then = \"ask\"\nwhen = 'arg.a'"),
+        &format!("{all}action = \"ask\"\nwhen = 'arg.a'"),
         "6:8: \"when\" in [[rule]] is invalid: column 1: unknown name arg; do you mean args?",
     );
     rule(
-        &format!("{all}then = \"ask\"\nwhen = 7"),
+        &format!("{all}action = \"ask\"\nwhen = 7"),
         "6:8: \"when\" in [[rule]] is an integer; write a string in quotes",
     );
     rule(
-        &format!("{all}then = \"ask\"\nwhen = \"true{}\"", " ".repeat(4093)),
+        &format!("{all}action = \"ask\"\nwhen = \"true{}\"", " ".repeat(4093)),
         "6:8: \"when\" in [[rule]] is invalid: the condition has 4097 bytes; 4096 are allowed",
     );
 }
@@ -518,8 +518,8 @@ fn rules() {
 fn search() {
     let search = |text: &str, error: &str| server(&format!("[search]\n{text}"), error);
     search(
-        "form = 1",
-        "4:1: unknown key \"form\" in [search]; did you mean \"from\"?",
+        "min_tool = 1",
+        "4:1: unknown key \"min_tool\" in [search]; did you mean \"min_tools\"?",
     );
     search(
         "results = 51",
@@ -542,7 +542,7 @@ fn search() {
         "5:10: glob \"t.*\" names the server \"t\", which is not configured; expected one of: s",
     );
     rule(
-        "tools = [\"toolgate.*\"]\nthen = \"deny\"",
+        "tools = [\"toolgate.*\"]\naction = \"deny\"",
         "4:10: glob \"toolgate.*\" names the server \"toolgate\", which is not configured; expected one of: s",
     );
     check(

@@ -175,7 +175,7 @@ const LIMIT_TESTS: &[(&str, &str, &str)] = &[
     ),
     ("task_seconds", TASKS, "a_task_ends_with_its_time"),
     (
-        "task_looks",
+        "task_polls",
         TASKS,
         "who_looks_too_often_is_told_when_to_look",
     ),
@@ -295,7 +295,7 @@ const LIMIT_TESTS: &[(&str, &str, &str)] = &[
         "caches_introspection_for_the_configured_time",
     ),
     (
-        "introspect_again_seconds",
+        "introspection_recheck_seconds",
         ASKING,
         "a_revoked_token_ends_its_streams",
     ),

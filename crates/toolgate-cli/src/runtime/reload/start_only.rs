@@ -17,7 +17,7 @@ const START_ONLY_LIMITS: &[&str] = &[
     "tasks_per_caller",
     "task_bytes",
     "task_seconds",
-    "task_looks",
+    "task_polls",
     "page_items",
     "rounds",
     "question_seconds",

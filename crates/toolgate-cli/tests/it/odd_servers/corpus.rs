@@ -74,7 +74,7 @@ pub(super) fn config(real: &Path) -> String {
     let program = env!("CARGO_BIN_EXE_toolgate");
     let good = format!(
         "[limits]\nrate = \"1000000/s\"\nlist_wait_seconds = 600\n\n\
-         [[rule]]\ntools = [\"*\"]\nthen = \"allow\"\n\n\
+         [[rule]]\ntools = [\"*\"]\naction = \"allow\"\n\n\
          [server.good]\ncommand = [{program:?}, \"demo-server\"]\ntrust_annotations = true\n\n"
     );
     let sections: BTreeSet<String> = cases().iter().map(|case| case.section(real)).collect();

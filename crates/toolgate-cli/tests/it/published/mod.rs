@@ -116,7 +116,7 @@ impl Published {
             .map(|(name, value)| format!("{name} = {value}"))
             .collect();
         let config = format!(
-            "[server.s]\ncommand = {:?}\ncwd = {:?}\nenv = {{ {} }}\n[[rule]]\ntools = [\"*\"]\nthen = \"allow\"\n",
+            "[server.s]\ncommand = {:?}\ncwd = {:?}\nenv = {{ {} }}\n[[rule]]\ntools = [\"*\"]\naction = \"allow\"\n",
             self.words(),
             self.scratch,
             env.join(", ")

@@ -27,7 +27,7 @@ impl Server {
         let config = format!(
             "[limits]\nrate = \"100000/s\"\nparked_calls = 1\nparked_calls_per_caller = 1\nquestion_seconds = 80000\n\
              [server.s]\ncommand = [\"python3\", {script:?}, {:?}, {told:?}]\n{more}\n\
-             [[rule]]\ntools = [\"s.*\"]\nthen = \"allow\"\n",
+             [[rule]]\ntools = [\"s.*\"]\naction = \"allow\"\n",
             data.file("question.json"),
         );
         let gate = Setup::config(config).start_in(data.clone());

@@ -48,7 +48,7 @@ pub(super) fn asks_everybody(upstream: &impl Upstream, mut setting: Value, revis
 }
 
 fn asks_clients(real: &Path, config: &str, revision: &str) {
-    let config = format!("{config}[[rule]]\ntools = [\"*\"]\nthen = \"allow\"\n");
+    let config = format!("{config}[[rule]]\ntools = [\"*\"]\naction = \"allow\"\n");
     let folder = TempDir::new("asks");
     let gate = Setup::config(config.clone()).start();
     until("the server is listed", SOON, || {
@@ -92,7 +92,7 @@ fn refusal(way: &str, revision: &str) -> Option<String> {
     let command = Scripted("elicit_fastmcp.py").command(&real);
     let words: Vec<&str> = command.iter().map(String::as_str).collect();
     let config = section(&words, &json!({"way": way}));
-    let rule = "[[rule]]\ntools = [\"*\"]\nthen = \"allow\"\n";
+    let rule = "[[rule]]\ntools = [\"*\"]\naction = \"allow\"\n";
     let gate = Setup::config(format!("{config}revision = {revision:?}\n{rule}")).start();
     let mut job =
         json!({"http": gate.endpoint, "mode": "modern", "elicit": [{"action": "decline"}]});

@@ -155,7 +155,7 @@ impl Far {
     fn setup(&self, then: &str) -> Setup {
         let url = &self.address;
         Setup::config(format!(
-            "[server.far]\nurl = {url:?}\ntrust_annotations = true\n[[rule]]\ntools = [\"*.*\"]\nthen = {then:?}\n"
+            "[server.far]\nurl = {url:?}\ntrust_annotations = true\n[[rule]]\ntools = [\"*.*\"]\naction = {then:?}\n"
         ))
     }
 }
@@ -407,7 +407,7 @@ fn a_child_that_lost_its_task_makes_it_fail() {
     let inner = data.path().join("inner");
     let config = format!(
         "[server.demo]\ncommand = [{program:?}, \"--stdio\", \"--data\", {inner:?}]\ntrust_annotations = true\n\
-         revision = \"newest\"\n[[rule]]\ntools = [\"*.*\"]\nthen = \"allow\"\n"
+         revision = \"newest\"\n[[rule]]\ntools = [\"*.*\"]\naction = \"allow\"\n"
     );
     let gate = Setup::config(config.clone()).start();
     let id = begin(

@@ -168,7 +168,7 @@ impl InputRequestPolicy {
             return Err(disabled_error(
                 server,
                 "send a form to a user",
-                "forms = \"off\"",
+                "elicitation_forms = \"off\"",
             ));
         }
         if let Some((place, what)) = form_secrets::find_secret_request(params) {
@@ -193,7 +193,7 @@ impl InputRequestPolicy {
             return Err(disabled_error(
                 server,
                 "ask a user to open a URL",
-                "pages = \"off\"",
+                "elicitation_urls = \"off\"",
             ));
         }
         let url = params
@@ -274,12 +274,12 @@ impl InputRequestPolicy {
             RequiredCapability::Elicitation => (
                 has.elicitation && !left.elicitation,
                 "send a form to a user",
-                "forms = \"off\"",
+                "elicitation_forms = \"off\"",
             ),
             RequiredCapability::ElicitationUrl => (
                 has.elicitation_url && !left.elicitation_url,
                 "ask a user to open a URL",
-                "pages = \"off\"",
+                "elicitation_urls = \"off\"",
             ),
             RequiredCapability::Sampling => (
                 has.sampling && !left.sampling,
