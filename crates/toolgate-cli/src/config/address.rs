@@ -9,7 +9,7 @@ use super::{
     token_exchange::ExchangeSettings,
 };
 use http::{Uri, uri::Scheme};
-use std::{fmt, path::Path};
+use std::{borrow::Cow, fmt, path::Path};
 use toolgate::client::{HttpOptions, check_url};
 
 /// Keys that are valid only for a server with a `url`, besides those of its OAuth client.
@@ -81,7 +81,7 @@ impl RemoteAddress {
             };
         };
         let url = read_server_url(&field)?;
-        check_server_url(url).map_err(|reason| {
+        check_server_url(&url).map_err(|reason| {
             field.key_error(format!(
                 "cannot be used: {reason}; write url = {EXAMPLE_URL}"
             ))
@@ -89,7 +89,7 @@ impl RemoteAddress {
         let client = ClientRegistration::read(section, base)?;
         let private = section.get("danger_private_addresses");
         let mut address = RemoteAddress {
-            url: url.to_owned(),
+            url: url.into_owned(),
             headers: Vec::new(),
             sign_in: SignInParty::read(section, &client)?,
             client,
@@ -205,12 +205,13 @@ impl RemoteAddress {
 }
 
 /// Reads `url` and rejects plaintext secrets that are not marked with `danger_clear`.
-fn read_server_url<'a>(field: &ConfigField<'a>) -> Result<&'a str, ConfigError> {
+fn read_server_url<'a>(field: &ConfigField<'a>) -> Result<Cow<'a, str>, ConfigError> {
     if let Some(clear) = config_value::marked_plaintext(field) {
-        return clear;
+        return clear.map(Cow::Borrowed);
     }
-    let url = field.text()?;
-    match plaintext::secret_in_url(url) {
+    let url = field.expanded()?;
+    let why = plaintext::secret_in_url(field.text()?).or_else(|| plaintext::secret_in_url(&url));
+    match why {
         None => Ok(url),
         Some(why) => Err(field.key_error(format!(
             "{why}, and would be in plaintext in this file; if the server accepts it in a header, write the header with {}; otherwise write {{ {} = \"…\" }}",

@@ -1,6 +1,6 @@
 //! `[audit]`: audit log settings.
 
-use super::{audit_content::AuditContentSettings, error::ConfigError, file, section::ConfigField};
+use super::{audit_content::AuditContentSettings, error::ConfigError, section::ConfigField};
 use std::{
     path::{Path, PathBuf},
     time::Duration,
@@ -92,7 +92,7 @@ impl AuditSettings {
             }
         }
         let place = section.get("checkpoints");
-        audit.checkpoints = place.map(|field| file::resolve(&field, base)).transpose()?;
+        audit.checkpoints = place.map(|field| field.path(base)).transpose()?;
         let number = |key, range| {
             let field = section.get(key);
             field

@@ -236,7 +236,7 @@ fn read_introspection(
     Ok(Some(IntrospectionSettings {
         url: url_field.map(|field| read_https_url(&field)).transpose()?,
         introspect_signed: signed,
-        client_id: client.text()?.to_owned(),
+        client_id: client.expanded()?.into_owned(),
         client_secret: secret,
         token_prefix: section
             .get("token_prefix")
@@ -251,9 +251,9 @@ fn read_audiences(field: &ConfigField<'_>) -> Result<Vec<String>, ConfigError> {
         return Err(field.key_error(format!("is empty or too long; write 1 to {MAX_AUDIENCES} values that this issuer writes into \"aud\" for this gateway")));
     }
     let name = |item: ConfigField<'_>| {
-        let text = item.text()?;
+        let text = item.expanded()?;
         match (1..=256).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_graphic()) {
-            true => Ok(text.to_owned()),
+            true => Ok(text.into_owned()),
             false => Err(item.key_error("is not a valid audience; write the \"aud\" value that the issuer uses for this gateway, 1 to 256 ASCII characters without blanks")),
         }
     };
@@ -288,7 +288,7 @@ fn check_token_prefixes(
 
 /// Reads a URL that must be `https`, or `http` on loopback.
 pub(super) fn read_https_url(field: &ConfigField<'_>) -> Result<Url, ConfigError> {
-    let url = Url::parse(field.text()?).map_err(|bad| {
+    let url = Url::parse(&field.expanded()?).map_err(|bad| {
         field.key_error(format!(
             "cannot be used: {bad}; write a URL such as \"https://login.example.com\""
         ))

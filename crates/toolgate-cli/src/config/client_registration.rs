@@ -103,7 +103,7 @@ impl ClientRegistration {
             return Err(field
                 .key_error("identifies the client, and so does client_id; keep one of the two"));
         }
-        let id = field.text()?;
+        let id = field.expanded()?;
         if id.is_empty() {
             return Err(
                 field.key_error("is empty; write the id that the authorization server assigned")
@@ -132,8 +132,8 @@ impl ClientRegistration {
         // The issuer is compared exactly, so the text is stored unchanged.
         read_https_url(&issuer)?;
         Ok(ClientRegistration::Preregistered(PreregisteredClient {
-            id: id.to_owned(),
-            issuer: issuer.text()?.to_owned(),
+            id: id.into_owned(),
+            issuer: issuer.expanded()?.into_owned(),
             credential: shows,
         }))
     }

@@ -3,6 +3,7 @@
 use super::{
     environment::check_env_name,
     error::ConfigError,
+    expand,
     file::{self, FilePrivacy},
     plaintext,
     section::ConfigField,
@@ -52,8 +53,14 @@ impl ConfigValue {
             return ConfigValue::read_source(field, base);
         }
         let text = field.text_or(&format!("a string in quotes, or {SECRET_ALTERNATIVES}"))?;
-        match plaintext::secret_reason(name, text) {
-            None => Ok(ConfigValue::Plaintext(text.to_owned())),
+        let expanded = field.expanded()?;
+        let why = plaintext::secret_reason(name, text)
+            .or_else(|| plaintext::secret_reason(name, &expanded));
+        match why {
+            None => Ok(ConfigValue::Plaintext(expanded.into_owned())),
+            Some(why) if expand::has_reference(text) => Err(field.key_error(format!(
+                "{why}, and variables are not expanded into secrets; write {SECRET_ALTERNATIVES}"
+            ))),
             Some(why) => Err(field.key_error(plaintext_error(&why))),
         }
     }
@@ -84,7 +91,7 @@ impl ConfigValue {
         };
         match *key {
             PLAINTEXT_KEY => Ok(ConfigValue::Plaintext(value.text()?.to_owned())),
-            "file" => Ok(ConfigValue::File(file::resolve(value, base)?)),
+            "file" => Ok(ConfigValue::File(value.path(base)?)),
             // Omit the value from the error: it may be the secret itself.
             "env" => check_env_name(value.text()?)
                 .map(|()| value.text().map(|name| ConfigValue::Env(name.to_owned())))

@@ -40,7 +40,7 @@ fn read(path: &Path, text: &str) -> Result<Option<PathBuf>, ConfigError> {
     let top = ConfigSection::new(doc(text), "", 0, tree.get_ref(), &all)?;
     let field = top.get("data");
     field
-        .map(|field| file::resolve(&field, &file::config_directory(path)))
+        .map(|field| field.path(&file::config_directory(path)))
         .transpose()
 }
 
@@ -87,7 +87,7 @@ mod tests {
             ("data = \"d\nlisten = 1\n", "/etc/t.toml:1:"),
             ("data = 7", "\"data\""),
             ("data = \"\"", "is empty"),
-            ("data = \"~/d\"", "only a shell"),
+            ("data = \"${TOOLGATE_TEST_UNSET}\"", "which is not set"),
             ("data = \"a\"\ndata = \"b\"\n", "not TOML"),
         ] {
             let error = of(text).unwrap_err();

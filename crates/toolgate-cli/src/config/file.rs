@@ -1,6 +1,5 @@
 //! Config files and their permission checks: files that other users can change are rejected.
 
-use super::{error::ConfigError, section::ConfigField};
 use std::{
     fs::{File, Metadata},
     io::Read,
@@ -10,10 +9,6 @@ use std::{
 
 /// Maximum size of a config file in bytes.
 pub(super) const MAX_CONFIG_BYTES: u64 = 1024 * 1024;
-
-/// Error text for paths that need tilde expansion.
-pub(super) const TILDE_ERROR: &str =
-    "begins with ~, which only a shell expands; write the absolute path";
 
 /// Maximum number of consecutive symbolic links.
 const MAX_SYMLINKS: usize = 16;
@@ -146,15 +141,6 @@ pub(super) fn config_directory(path: &Path) -> PathBuf {
         .ok()
         .and_then(|path| path.parent().map(Path::to_owned))
         .unwrap_or_default()
-}
-
-/// Resolves a path of the config; relative paths start at `base`.
-pub(super) fn resolve(field: &ConfigField<'_>, base: &Path) -> Result<PathBuf, ConfigError> {
-    match field.text()? {
-        "" => Err(field.key_error("is empty; write a path or remove the key")),
-        path if path == "~" || path.starts_with("~/") => Err(field.key_error(TILDE_ERROR)),
-        path => Ok(base.join(path)),
-    }
 }
 
 #[cfg(test)]

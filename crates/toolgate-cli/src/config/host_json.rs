@@ -7,6 +7,7 @@ use super::{
     config_value::ConfigValue,
     environment::check_env_name,
     error::{ConfigError, ConfigText},
+    expand,
     json::{JsonDocument, JsonEntries, json_syntax_error},
     limits::GatewayLimits,
     plaintext,
@@ -14,7 +15,7 @@ use super::{
     server_names::{duplicate_id, normalize_id},
 };
 use serde_json::value::RawValue;
-use std::path::Path;
+use std::{borrow::Cow, path::Path};
 
 /// Key names that hosts use for a server URL.
 const URL_KEYS: [&str; 3] = ["url", "serverUrl", "httpUrl"];
@@ -178,9 +179,13 @@ fn read_remote_server<'a>(
     }
     if let Some(value) = entries.get("headers") {
         for (name, value) in json.object(value, &what("headers"))?.0 {
-            let word = text(json, value, &format!("{name:?} in {}", what("headers")))?;
-            address::check_header(&name, &word).map_err(|text| json.error(value, text))?;
-            address.headers.push((name, ConfigValue::Plaintext(word)));
+            let given = possibly_secret(json, value, &format!("{name:?} in {}", what("headers")))?;
+            let word = match &given {
+                ConfigValue::Plaintext(word) => word,
+                _ => "",
+            };
+            address::check_header(&name, word).map_err(|text| json.error(value, text))?;
+            address.headers.push((name, given));
         }
     }
     let mut server = ServerSettings::new(id, Vec::new());
@@ -240,10 +245,24 @@ fn env<'a>(
 ) -> Result<Vec<(String, ConfigValue)>, ConfigError> {
     let pair = |(name, value): (String, &'a RawValue)| {
         check_env_name(&name).map_err(|text| json.error(value, text))?;
-        let text = text(json, value, &format!("{name:?} in {what}"))?;
-        Ok((name, ConfigValue::Plaintext(text)))
+        let given = possibly_secret(json, value, &format!("{name:?} in {what}"))?;
+        Ok((name, given))
     };
     json.object(value, what)?.0.into_iter().map(pair).collect()
+}
+
+/// Reads a value of `env` or `headers`. A value that is one variable stays a reference, so a secret is not copied here.
+fn possibly_secret<'a>(
+    json: JsonDocument<'a>,
+    value: &'a RawValue,
+    what: &str,
+) -> Result<ConfigValue, ConfigError> {
+    let expanded = text(json, value, what)?;
+    let written: String = json.typed(value, what, "a string")?;
+    Ok(match expand::sole_reference(&written) {
+        Some(name) => ConfigValue::Env(name.to_owned()),
+        None => ConfigValue::Plaintext(expanded),
+    })
 }
 
 fn text<'a>(
@@ -256,13 +275,8 @@ fn text<'a>(
         text if text.contains('\0') => {
             Err(json.error(value, format!("{what} contains a NUL character; remove it")))
         }
-        // Some hosts expand variables here; the server would get the unexpanded text.
-        text if text.contains("${") => Err(json.error(
-            value,
-            format!(
-                "{what} contains \"${{\", but variables are not expanded here; write the value itself"
-            ),
-        )),
-        text => Ok(text),
+        text => expand::expand_variables(&text, expand::environment)
+            .map(Cow::into_owned)
+            .map_err(|wrong| json.error(value, format!("{what} {wrong}"))),
     }
 }

@@ -53,7 +53,7 @@ fn read_section(
         "\"toolgate-pages\", as the issuer knows the pages of this gateway",
     )?;
     Ok(IssuerSignInSettings {
-        client_id: client.text()?.to_owned(),
+        client_id: client.expanded()?.into_owned(),
         client_secret: TokenSource::read_client_secret(&section, base)?,
         scopes: section
             .get("scopes")

@@ -12,6 +12,7 @@ mod config_value;
 mod data;
 mod environment;
 mod error;
+mod expand;
 mod file;
 mod glob;
 mod host_json;

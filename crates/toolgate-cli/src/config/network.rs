@@ -2,6 +2,7 @@
 
 use super::{
     error::ConfigError,
+    expand,
     section::{ConfigField, ConfigSection},
 };
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -15,13 +16,13 @@ pub(super) fn read_listen(top: &ConfigSection<'_>) -> Result<SocketAddr, ConfigE
     let Some(field) = top.get("listen") else {
         return Ok(DEFAULT_LISTEN_ADDRESS);
     };
-    let text = field.text()?;
+    let written = field.text()?;
     let wrong = |_| {
         field.key_error(format!(
-            "is {text:?}; write an IP address and a port, such as \"{DEFAULT_LISTEN_ADDRESS}\""
+            "is {written:?}; write an IP address and a port, such as \"{DEFAULT_LISTEN_ADDRESS}\""
         ))
     };
-    text.parse().map_err(wrong)
+    field.expanded()?.parse().map_err(wrong)
 }
 
 /// Rejects a non-loopback address if anonymous access is allowed.
@@ -66,11 +67,14 @@ fn read_names(
         return Ok(Vec::new());
     };
     let name = |item: ConfigField<'_>| {
-        let name = item.text()?.to_ascii_lowercase();
-        if fits(&name) {
-            Ok(name)
-        } else {
-            Err(item.error(format!("{name:?} {write}")))
+        let written = item.text()?.to_ascii_lowercase();
+        let name = item.expanded()?.to_ascii_lowercase();
+        match fits(&name) {
+            true => Ok(name),
+            false if expand::has_reference(&written) => {
+                Err(item.error(format!("{:?} {write}", item.text()?)))
+            }
+            false => Err(item.error(format!("{written:?} {write}"))),
         }
     };
     field.list(list)?.into_iter().map(name).collect()

@@ -38,7 +38,7 @@ impl SecretRuleFiles {
             )));
         }
         for one in &list {
-            let path = file::resolve(one, base)?;
+            let path = one.path(base)?;
             let name = path.display().to_string();
             let text = file::read(&path, file::MAX_CONFIG_BYTES, FilePrivacy::Config);
             let text = text.map_err(|why| ConfigError::new(&name, why))?;

@@ -267,7 +267,7 @@ impl ServerSettings {
             self.env_pass = read_env_pass(&field, &self.env)?;
         }
         if let Some(field) = section.get("cwd") {
-            self.cwd = Some(super::file::resolve(&field, base)?);
+            self.cwd = Some(field.path(base)?);
         }
         Ok(())
     }
@@ -335,33 +335,47 @@ impl ServerSettings {
     }
 }
 
-fn read_command(field: &ConfigField<'_>) -> Result<Vec<String>, ConfigError> {
-    let words = field.list(&format!("an array such as {EXAMPLE_COMMAND}"))?;
-    let said: Vec<Option<_>> = words.iter().map(config_value::marked_plaintext).collect();
-    let (fields, clear) = (words, |at: usize| said.get(at).is_some_and(Option::is_some));
-    let word = |(word, said): (&ConfigField<'_>, &Option<Result<&str, ConfigError>>)| match said {
-        Some(clear) => clear.clone().map(str::to_owned),
-        None => word.text().map(str::to_owned),
-    };
-    let words = fields.iter().zip(&said).map(word);
-    let words: Vec<String> = words.collect::<Result<_, _>>()?;
-    let found = plaintext::secrets_in_command(&words).find(|(at, _)| !clear(*at));
-    if let Some((word, why)) = found.and_then(|(at, why)| Some((fields.get(at)?, why))) {
-        return Err(word.key_error(format!(
+/// Rejects arguments that look like secrets, as written or expanded. Marked arguments, `None` in `written`, may.
+fn check_arguments(
+    fields: &[ConfigField<'_>],
+    written: &[Option<&str>],
+    words: &[String],
+) -> Result<(), ConfigError> {
+    let pairs = written.iter().zip(words);
+    let raw: Vec<String> = pairs
+        .map(|(raw, word)| raw.map_or_else(|| word.clone(), str::to_owned))
+        .collect();
+    let found = plaintext::secrets_in_command(&raw).chain(plaintext::secrets_in_command(words));
+    let mut found = found.filter(|(at, _)| written.get(*at).is_some_and(Option::is_some));
+    match found.next().and_then(|(at, why)| Some((fields.get(at)?, why))) {
+        Some((word, why)) => Err(word.key_error(format!(
             "has an argument that {why}, and would be in plaintext in this file and in the process list; if the program reads it from its environment, write env = {{ NAME = {} }}; otherwise write {{ {} = \"…\" }}",
             "{ env = \"NAME\" }",
             config_value::PLAINTEXT_KEY
-        )));
+        ))),
+        None => Ok(()),
     }
+}
+
+fn read_command(field: &ConfigField<'_>) -> Result<Vec<String>, ConfigError> {
+    let fields = field.list(&format!("an array such as {EXAMPLE_COMMAND}"))?;
+    let (mut written, mut words) = (Vec::new(), Vec::new());
+    for (at, word) in fields.iter().enumerate() {
+        let (raw, expanded) = match config_value::marked_plaintext(word) {
+            Some(clear) => (None, clear?.to_owned()),
+            None if at == 0 => (Some(word.text()?), word.program()?),
+            None => (Some(word.text()?), word.expanded()?.into_owned()),
+        };
+        written.push(raw);
+        words.push(expanded);
+    }
+    check_arguments(&fields, &written, &words)?;
     match words.first().map(String::as_str) {
         None => Err(field.key_error(format!(
             "is empty; write the program and its arguments, such as {EXAMPLE_COMMAND}"
         ))),
         Some("") => {
             Err(field.key_error("begins with an empty string; the first element is the program"))
-        }
-        Some(program) if program.starts_with("~/") => {
-            Err(field.key_error(super::file::TILDE_ERROR))
         }
         Some(_) => Ok(words),
     }

@@ -7,7 +7,7 @@ use super::{
     section::ConfigSection,
     token::TokenSource,
 };
-use std::path::Path;
+use std::{borrow::Cow, path::Path};
 use toolgate_auth::Url;
 
 const KEYS: &[&str] = &["url", "client_id", "client_secret", "audience", "scopes"];
@@ -55,8 +55,10 @@ impl ExchangeSettings {
                         .key_error("needs its secret; write client_secret = { env = \"VARIABLE\" }")
                 })?
                 .value,
-            client_id: client.text()?.to_owned(),
-            audience: audience.map(|f| f.text().map(str::to_owned)).transpose()?,
+            client_id: client.expanded()?.into_owned(),
+            audience: audience
+                .map(|f| f.expanded().map(Cow::into_owned))
+                .transpose()?,
             scopes: section
                 .get("scopes")
                 .map_or(Ok(Vec::new()), |field| read_scopes(&field))?,

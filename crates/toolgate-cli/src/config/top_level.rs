@@ -3,7 +3,6 @@
 use super::{
     AuditSettings, AuthSettings, Config, ConfigSource, SecretRuleFiles,
     error::{ConfigError, ConfigText},
-    file,
     limits::GatewayLimits,
     network,
     pins::PinSettings,
@@ -73,10 +72,7 @@ pub(super) fn read(
             &config.auth,
         )?;
     }
-    config.data = top
-        .get("data")
-        .map(|field| file::resolve(&field, base))
-        .transpose()?;
+    config.data = top.get("data").map(|field| field.path(base)).transpose()?;
     config.audit = AuditSettings::read(top.get("audit"), base)?;
     config.secret_rules = SecretRuleFiles::read(top.get("secret_rules"), base)?;
     config.notes.extend(config.secret_rules.notes.clone());

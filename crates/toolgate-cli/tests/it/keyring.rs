@@ -69,7 +69,7 @@ fn gate(session: &Session, value: &str) -> Setup {
     Setup::config(format!(
         "token = {{ keyring = \"gate/token\" }}\n\
          [server.demo]\ncommand = [{program:?}, \"demo-server\"]\ntrust_annotations = true\n\
-         [server.own]\ncommand = [\"sh\", \"-c\", \"printf '%s\\\\n' ${{#VALUE}} >&2; exec sleep 99\"]\n\
+         [server.own]\ncommand = [\"sh\", \"-c\", \"printf '%s\\\\n' $${{#VALUE}} >&2; exec sleep 99\"]\n\
          env = {{ VALUE = {{ keyring = {value:?} }} }}\n"
     ))
     .env("DBUS_SESSION_BUS_ADDRESS", session.bus)

@@ -104,7 +104,11 @@ fn errors_of_host_json() {
         ),
         (
             server("{\"command\": \"x\", \"env\": {\"A\": \"${B}\"}}"),
-            "1:52: \"A\" in \"env\" of \"a\" contains \"${\", but variables are not expanded here; write the value itself",
+            "1:52: \"A\" in \"env\" of \"a\" refers to environment variable B, which is not set; set it, or write ${B:-default}",
+        ),
+        (
+            server("{\"command\": \"x\", \"args\": [\"${workspaceFolder:a}\"]}"),
+            "1:48: \"args\" of \"a\" has \"${workspaceFolder:a}\", which is not a variable; write ${NAME}, ${NAME:-default}, or $${ for a literal ${",
         ),
         (
             "{\"mcpServers\": {\"a b\": {\"command\": \"x\"},\n\"A-B\": {\"command\": \"x\"}}}"
@@ -126,4 +130,19 @@ fn errors_of_host_json() {
             "{text}"
         );
     }
+}
+
+/// Hosts expand these values, and a secret that a variable gives is not in the file.
+#[test]
+fn expands_variables_of_host_json() {
+    let text = r#"{"mcpServers": {"a": {"command": "${CARGO_PKG_NAME}", "args": ["${UNSET_HERE:-x}", "~/y"],
+        "env": {"API_KEY": "${CARGO_PKG_NAME}", "B": "<${CARGO_PKG_NAME}>"}}}}"#;
+    let config = parse(text).unwrap();
+    let (server, package) = (&config.servers[0], std::env::var("CARGO_PKG_NAME").unwrap());
+    assert_eq!(server.command, [package.as_str(), "x", "~/y"]);
+    let key = ConfigValue::Env("CARGO_PKG_NAME".to_owned());
+    assert_eq!(server.env[0], ("API_KEY".to_owned(), key));
+    let plain = ConfigValue::Plaintext(format!("<{package}>"));
+    assert_eq!(server.env[1], ("B".to_owned(), plain));
+    assert!(!config.has_plaintext_secrets, "{:?}", config.notes);
 }
