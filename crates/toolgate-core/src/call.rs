@@ -2,7 +2,7 @@
 
 use crate::{
     CallReporter, DecisionLog, Error, ErrorKind, HeldPermits, Item, ItemNote, NoteAction,
-    Principal, RefusalReason, TaskControl,
+    Principal, RefusalReason, Round, TaskControl,
 };
 use serde_json::Value;
 use std::{
@@ -269,28 +269,6 @@ impl fmt::Debug for Caller {
 impl fmt::Display for Caller {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.name)
-    }
-}
-
-/// State that layers need when the call is repeated, one slot a layer. The edge seals the slots before they leave the
-/// process.
-pub type RoundSlots = BTreeMap<String, String>;
-
-/// Round of a repeated call: its number, the answers of the client, and the slots of the layers.
-#[derive(Clone, Debug, Default)]
-pub struct Round {
-    /// Number of earlier rounds of the call; 0 at first.
-    pub number: u32,
-    /// Answers of the client, by the key of their input request.
-    pub answers: Vec<(String, Json)>,
-    /// State that the layers stored in earlier rounds.
-    pub slots: RoundSlots,
-}
-
-impl Round {
-    /// Returns the answer to the input request with this key.
-    pub fn answer(&self, key: &str) -> Option<&Json> {
-        self.answers.iter().find(|(k, _)| k == key).map(|(_, v)| v)
     }
 }
 

@@ -20,6 +20,7 @@ mod pin;
 mod pipeline;
 mod principal;
 mod reporter;
+mod round;
 mod rule_layer;
 mod sanitizer;
 mod service;
@@ -30,7 +31,7 @@ mod visible;
 
 pub use call::{
     Call, CallArguments, CallParts, Caller, ChangeFilter, ClientCapabilities, Invocation,
-    LimitSubject, ListRequest, RequestInfo, Round, RoundSlots, StartWait,
+    LimitSubject, ListRequest, RequestInfo, StartWait,
 };
 pub use catalog::{Catalog, Item, Origin, OriginalDefinition, ServerInstructions};
 pub use changes::{ChangeCounters, ChangeSet, ChangeStream};
@@ -53,6 +54,7 @@ pub use pin::{DefinitionPin, PinState};
 pub use pipeline::{Pipeline, ResolvedPipeline, UnresolvedPipeline};
 pub use principal::Principal;
 pub use reporter::{CallReporter, EventSink, LogMessage, ReporterEvent};
+pub use round::{Round, RoundSlots};
 pub use rule_layer::{ApprovalOutcome, ApprovalStep, MaybeReady, Rule, RuleDecision};
 pub use sanitizer::{SanitizeContext, Sanitizer, UntrustedContent};
 pub use service::{Outcome, Service};

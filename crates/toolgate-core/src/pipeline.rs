@@ -58,6 +58,14 @@ impl UnresolvedPipeline {
         self
     }
 
+    /// Adds layers around all that follow, the first outermost.
+    pub fn layers(mut self, layers: impl IntoIterator<Item = impl Layer>) -> UnresolvedPipeline {
+        for layer in layers {
+            self = self.layer(layer);
+        }
+        self
+    }
+
     /// Resolves the item of each call for the layers below. A name that the caller may not see is unknown.
     pub fn resolve(mut self) -> ResolvedPipeline {
         self.layers.push(Arc::new(ResolveLayer));
@@ -78,9 +86,25 @@ impl ResolvedPipeline {
         self
     }
 
+    /// Adds rules in order.
+    pub fn rules(mut self, rules: impl IntoIterator<Item = impl Rule>) -> ResolvedPipeline {
+        for rule in rules {
+            self = self.rule(rule);
+        }
+        self
+    }
+
+    /// Adds an approval step for the adjacent rules above. Without one, calls for which they ask are rejected.
+    pub fn optional_approval(mut self, confirm: Option<Arc<dyn ApprovalStep>>) -> ResolvedPipeline {
+        if let Some(confirm) = confirm {
+            self.flush_pending(Some(confirm));
+        }
+        self
+    }
+
     /// Adds an approval step for the adjacent rules above.
     pub fn approval(mut self, confirm: impl ApprovalStep) -> ResolvedPipeline {
-        self.flush_pending(Some(Box::new(confirm)));
+        self.flush_pending(Some(Arc::new(confirm)));
         self
     }
 
@@ -88,6 +112,14 @@ impl ResolvedPipeline {
     pub fn layer(mut self, layer: impl Layer) -> ResolvedPipeline {
         self.flush_pending(None);
         self.layers.push(Arc::new(layer));
+        self
+    }
+
+    /// Adds layers around all that follow, the first outermost.
+    pub fn layers(mut self, layers: impl IntoIterator<Item = impl Layer>) -> ResolvedPipeline {
+        for layer in layers {
+            self = self.layer(layer);
+        }
         self
     }
 
@@ -108,7 +140,7 @@ impl ResolvedPipeline {
         }
     }
 
-    fn flush_pending(&mut self, confirm: Option<Box<dyn ApprovalStep>>) {
+    fn flush_pending(&mut self, confirm: Option<Arc<dyn ApprovalStep>>) {
         self.flush_sanitizers();
         self.flush_rules(confirm);
     }
@@ -120,7 +152,7 @@ impl ResolvedPipeline {
         }
     }
 
-    fn flush_rules(&mut self, confirm: Option<Box<dyn ApprovalStep>>) {
+    fn flush_rules(&mut self, confirm: Option<Arc<dyn ApprovalStep>>) {
         if !self.rules.is_empty() || confirm.is_some() {
             let rules = std::mem::take(&mut self.rules);
             let gate = Arc::new(RuleLayer {

@@ -143,7 +143,7 @@ const CONFIRM_SLOT: &str = "confirm";
 
 pub(crate) struct RuleLayer {
     pub(crate) rules: Vec<Box<dyn Rule>>,
-    pub(crate) approval_step: Option<Box<dyn ApprovalStep>>,
+    pub(crate) approval_step: Option<Arc<dyn ApprovalStep>>,
     pub(crate) visibility_cache: VisibilityCache,
 }
 

@@ -1,11 +1,12 @@
 //! The policy of Toolgate: layers, rules, sanitizers and approvals, and the pipeline that orders them.
 //!
-//! Start at [`gateway_pipeline`]: its table is the policy. Each file holds one layer, rule, sanitizer or approval step of
+//! Start at [`Policy`]: its table is the order of all parts. Each file holds one layer, rule, sanitizer or approval step of
 //! [`toolgate_core`]. They know nothing of each other, except what the decision log
 //! ([`Call::trail`](toolgate_core::Call)) says.
 
 mod access;
 mod approval;
+mod approver;
 mod audit;
 mod canceller;
 mod catch_panic;
@@ -14,7 +15,8 @@ mod humanize;
 mod limits;
 mod per_server;
 pub mod pins;
-mod pipeline;
+mod policy;
+mod recorder;
 mod sanitize;
 mod store;
 mod validation;
@@ -26,34 +28,32 @@ pub use access::pattern::GlobPattern;
 pub use access::rules::{AccessRule, AccessRules, ArgumentReads, RuleAction};
 pub use access::scopes::{RequiredScopes, ScopeRule};
 pub use approval::approvals::{
-    APPROVAL_KEY, ApprovalBinding, ApprovalChannel, ApprovalConfirm, ApprovalError, ApprovalLimits,
-    ApprovalService, ApprovalStatus, ApprovalTerms, ApprovalView, Approver, ClientApprovals,
-    GrantTerms, GrantView, InProcessConfirm, QuorumRule, QuorumRules,
+    APPROVAL_KEY, ApprovalBinding, ApprovalConfirm, ApprovalError, ApprovalLimits, ApprovalService,
+    ApprovalStatus, ApprovalTerms, ApprovalView, ClientApprovals, GrantTerms, GrantView,
+    InProcessConfirm, QuorumRule, QuorumRules,
 };
 pub use approval::input_requests::{
     ElicitationPolicy, InputRequestPolicy, SamplingPolicy, check_form_response,
 };
+pub use approver::{ApprovalChannel, Approver};
 pub use audit::begin::{AuditBegin, AuditDurability};
 pub use audit::contents::{AuditContentForm, AuditContents};
 pub use audit::end::AuditEnd;
 pub use audit::observer::{CallEnd, CallObserver, CallStage, CallView, NoObserver};
-pub use audit::recorder::{AuditRecorder, sanitize_entry};
 pub use canceller::CallCanceller;
 pub use catch_panic::{CatchPanic, withhold_panic_messages};
 pub use limits::circuit_breaker::CircuitBreaker;
 pub use limits::concurrency::{ConcurrencyLimit, ConcurrencyLimits};
 pub use limits::deadline::CallTimeout;
-pub use limits::rate::{RateLimiter, RateQuota, RateRule};
+pub use limits::rate::{RateLimiter, RateQuota, RateRule, TokenBucket};
 pub use limits::size::{SizeLimits, TextTruncation};
 pub use per_server::PerServer;
 pub use pins::{
     ChangedDefinitionAction, ConfusableNameAction, NewDefinitionAction, PinError, PinEvent,
     PinEventKind, PinRule, PinView, PinnedText, Pins,
 };
-pub use pipeline::{
-    GatewayPolicy, ProgramPolicy, gateway_pipeline, inspection_pipeline, pinning_pipeline,
-};
-pub use sanitize::config::SanitizeConfig;
+pub use policy::{OperatorPolicy, Policy, SanitizeConfig};
+pub use recorder::{AuditRecorder, sanitize_entry};
 pub use sanitize::error_text::{ErrorSanitizer, ErrorTextMode};
 pub use sanitize::links::LinkSanitizer;
 pub use sanitize::media::MediaSanitizer;

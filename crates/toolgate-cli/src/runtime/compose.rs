@@ -22,11 +22,11 @@ use toolgate::{
 };
 use toolgate_policy::{
     self as policy, AccessRule, AccessRules, ApprovalLimits, ArgumentValidation, AuditContents,
-    CallTimeout, CircuitBreaker, ClientApprovals, ConcurrencyLimit, ConcurrencyLimits,
-    ElicitationPolicy, ErrorTextMode, GatewayPolicy, GlobPattern, InputRequestPolicy,
-    OnInvalidOutput, OnOutboundSecret, OnPlaceholder, OnSecret, OutputValidation, PerServer,
-    QuorumRule, QuorumRules, RateQuota, RateRule, RequiredDefaults, RuleAction, SamplingPolicy,
-    SanitizeConfig, SchemaBounds, SchemaSanitizer, SizeLimits, UriSpelling,
+    CallTimeout, CircuitBreaker, ConcurrencyLimit, ConcurrencyLimits, ElicitationPolicy,
+    ErrorTextMode, GlobPattern, InputRequestPolicy, OnInvalidOutput, OnOutboundSecret,
+    OnPlaceholder, OnSecret, OperatorPolicy, OutputValidation, PerServer, Pins, Policy, QuorumRule,
+    QuorumRules, RateQuota, RateRule, RequiredDefaults, RuleAction, SamplingPolicy, SanitizeConfig,
+    SchemaBounds, SchemaSanitizer, SizeLimits, UriSpelling,
 };
 use toolgate_protocol::{
     json,
@@ -191,8 +191,9 @@ impl Service for KnownItems {
 pub(crate) fn gateway_policy(
     config: &Config,
     kept: &PolicyBackends,
-    before: Option<&GatewayPolicy>,
-) -> GatewayPolicy {
+    pins: Pins,
+    before: Option<&Policy>,
+) -> Policy {
     let limits = &config.limits;
     let silence = per_server(config, seconds(limits.call_seconds), |server| {
         seconds(server.call_seconds.unwrap_or(limits.call_seconds))
@@ -200,14 +201,15 @@ pub(crate) fn gateway_policy(
     let rate = rate_limiter(config, before);
     let mut asking = input_request_policy(config);
     asking.rate = rate.clone();
-    GatewayPolicy {
-        recorder: kept.recorder.clone(),
+    let operator = OperatorPolicy {
         canceller: kept.feed.canceller.clone(),
+        quorum: quorum_rules(config),
+        circuit_breaker: circuit_breaker(config, before),
+        ..OperatorPolicy::new(kept.approvals.clone())
+    };
+    Policy {
         observer: kept.feed.clone(),
-        approvals: kept.approvals.clone(),
-        store: kept.store.clone(),
         policy_id: config.hash.as_deref().unwrap_or("built-in").into(),
-        pins: crate::runtime::pins::with_settings(config, kept.pins.clone()),
         scopes: required_scopes(config),
         access: access_policy(config),
         concurrency: match before {
@@ -225,9 +227,6 @@ pub(crate) fn gateway_policy(
                 s.required_defaults
             }),
         },
-        via_client: ClientApprovals::default(),
-        quorum: quorum_rules(config),
-        circuit_breaker: circuit_breaker(config, before),
         deadline: CallTimeout {
             idle: silence,
             tool_idle: config.servers.iter().flat_map(tool_timeouts).collect(),
@@ -247,6 +246,7 @@ pub(crate) fn gateway_policy(
                 .unwrap_or(config.audit.content.durability)
         }),
         audit_contents: audit_contents(config),
+        ..Policy::for_gateway(kept.recorder.clone(), operator, pins)
     }
 }
 
@@ -401,16 +401,17 @@ fn tool_timeouts(server: &ServerSettings) -> impl Iterator<Item = (String, Durat
 }
 
 /// Returns the circuit breaker of each server. The state of the previous ones carries over.
-fn circuit_breaker(config: &Config, before: Option<&GatewayPolicy>) -> CircuitBreaker {
+fn circuit_breaker(config: &Config, before: Option<&Policy>) -> CircuitBreaker {
     let limits = &config.limits;
-    let before = before.map_or_else(CircuitBreaker::default, |route| {
-        route.circuit_breaker.clone()
+    let before = before.and_then(|policy| policy.operator.as_ref());
+    let before = before.map_or_else(CircuitBreaker::default, |operator| {
+        operator.circuit_breaker.clone()
     });
     before.with_settings(limits.breaker_failures, seconds(limits.breaker_seconds))
 }
 
 /// Returns the rate limiter. The token buckets of the previous one carry over.
-fn rate_limiter(config: &Config, before: Option<&GatewayPolicy>) -> policy::RateLimiter {
+fn rate_limiter(config: &Config, before: Option<&Policy>) -> policy::RateLimiter {
     let (rules, all) = (rate_rules(config), quota(&config.limits.rate));
     let rate = match before {
         Some(before) => before.rate.reloaded(rules, all),

@@ -16,9 +16,9 @@ use toolgate::{
 };
 use toolgate_journal::state::{self, DurableState, StateLimits};
 use toolgate_policy::{
-    self as policy, AccessRule, ApprovalService, AuditRecorder, GatewayPolicy, GrantView,
-    MemoryStateStore, OnOutboundSecret, PinnedText, Pins, StateClock, StateRow, StateStore,
-    WriteOutcome, WritePrecondition, pins::StoredPin as KeptPin,
+    self as policy, AccessRule, ApprovalService, AuditRecorder, GrantView, MemoryStateStore,
+    OnOutboundSecret, PinnedText, Pins, Policy, StateClock, StateRow, StateStore, WriteOutcome,
+    WritePrecondition, pins::StoredPin as KeptPin,
 };
 
 /// Choice of a definition if the latest one is not the accepted one.
@@ -34,7 +34,7 @@ pub(crate) enum DefinitionChoice {
 pub(crate) struct OfflineView {
     config: Config,
     /// The policies, over servers that cannot be called.
-    policies: GatewayPolicy,
+    policies: Policy,
     servers: Arc<dyn Service>,
     rules: Vec<AccessRule>,
     /// Items of the servers by kind, sanitized and not hidden.
@@ -72,15 +72,16 @@ impl OfflineView {
             recorder,
             store,
         };
-        let mut route = compose::gateway_policy(&config, &kept, None);
+        let pins = crate::runtime::pins::with_settings(&config, kept.pins.clone());
+        let mut route = compose::gateway_policy(&config, &kept, pins.clone(), None);
         route.rate = route.rate.without_levels();
-        let shelves: Vec<Arc<OfflineServer>> = offline_servers(&config, &route.pins, which);
+        let shelves: Vec<Arc<OfflineServer>> = offline_servers(&config, &pins, which);
         let services = shelves
             .iter()
             .map(|shelf| shelf.clone() as Arc<dyn Service>);
         let servers = compose::aggregate_services(&config, services.collect())?;
         let servers: Arc<dyn Service> = Arc::new(servers);
-        let shown = policy::inspection_pipeline(&route, servers.clone());
+        let shown = route.inspection(servers.clone());
         let mut catalogs = Vec::new();
         for kind in ItemKind::ALL {
             let listed = shown
@@ -109,7 +110,7 @@ impl OfflineView {
         };
         let call = asked.into_call(&found);
         let item = found.item;
-        let pipeline = policy::gateway_pipeline(&self.policies, self.servers.clone());
+        let pipeline = self.policies.over(self.servers.clone());
         let mut way = pipeline.explain(&call, &item).await;
         let needs = dry_run::add_authentication(&mut way, &self.config, &call, &item);
         let shelf = self.server(&item.origin.server);
@@ -132,11 +133,11 @@ impl OfflineView {
 
     /// Dry-runs a call of an item at a point in time.
     pub(crate) async fn dry_run_at(&self, call: &Call, item: &Arc<Item>, at: SystemTime) -> DryRun {
-        let route = GatewayPolicy {
+        let route = Policy {
             access: self.policies.access.clone().at(at),
             ..self.policies.clone()
         };
-        let pipeline = policy::gateway_pipeline(&route, self.servers.clone());
+        let pipeline = route.over(self.servers.clone());
         pipeline.explain(call, item).await
     }
 

@@ -21,9 +21,7 @@ use toolgate::{
     edge::http::HostGuard,
 };
 use toolgate_auth::Secret;
-use toolgate_policy::{
-    self as policy, ApprovalService, AuditRecorder, GatewayPolicy, Pins, StateStore,
-};
+use toolgate_policy::{ApprovalService, AuditRecorder, Pins, Policy, StateStore};
 use toolgate_protocol::memory_budget::MemoryBudget;
 
 /// Backends that the policies of all snapshots share: audit log, call feed, approvals, store and pins.
@@ -59,7 +57,9 @@ pub(crate) struct GatewayResources {
 pub(crate) struct ConfigSnapshot {
     pub(crate) config: Config,
     /// The policies and their settings.
-    pub(crate) policies: GatewayPolicy,
+    pub(crate) policies: Policy,
+    /// Pins of definitions, with the settings of the config.
+    pub(crate) pins: Pins,
     /// Aggregate of the servers, without the policies.
     pub(crate) servers: Arc<Aggregate>,
     /// The aggregate with pinning: items are pinned as soon as they are listed.
@@ -135,17 +135,19 @@ impl GatewayResources {
                 }
             }
         }
+        let pins = super::pins::with_settings(&config, self.backends.pins.clone());
         let route = compose::gateway_policy(
             &config,
             &self.backends,
+            pins.clone(),
             before.map(|before| &before.policies),
         );
         let known: Arc<dyn Service> = Arc::new(compose::KnownItems(servers.clone()));
-        let tools: Arc<dyn Service> = Arc::new(policy::inspection_pipeline(&route, known));
-        let pinning: Arc<dyn Service> = Arc::new(policy::pinning_pipeline(&route, servers.clone()));
+        let tools: Arc<dyn Service> = Arc::new(route.inspection(known));
+        let pinning: Arc<dyn Service> = Arc::new(route.pinning(servers.clone()));
         // This waits for the subscription only, not for a server.
         let heard = pinning.changes(ChangeFilter::all_lists(Caller::new("toolgate")));
-        let service: Arc<dyn Service> = Arc::new(policy::gateway_pipeline(&route, servers.clone()));
+        let service: Arc<dyn Service> = Arc::new(route.over(servers.clone()));
         let service = match &config.search {
             Some(settings) => Arc::new(ToolSearch::new(settings, &route, service)),
             None => service,
@@ -160,6 +162,7 @@ impl GatewayResources {
             },
             config,
             policies: route,
+            pins,
             servers,
             pinning_servers: pinning,
             known_items: tools,

@@ -116,7 +116,7 @@ impl GatewayParts {
 
     /// Follows the decisions on pins that other processes make.
     async fn feed_pins(&self) {
-        let pins = self.active.snapshot().policies.pins.clone();
+        let pins = self.active.snapshot().pins.clone();
         pins.follow().await;
     }
 

@@ -1,8 +1,8 @@
 //! Write-ahead audit records: `call.begin` is written before a call is sent.
 
 use crate::{
-    AuditContents, AuditRecorder, CallObserver, CallStage, PerServer, audit::recorder,
-    audit::recorder::RecordWritten, digest,
+    AuditContents, AuditRecorder, CallObserver, CallStage, PerServer, digest,
+    recorder::{self, RecordWritten},
 };
 use futures_util::future::{Either, select};
 use serde_json::{Value, json};

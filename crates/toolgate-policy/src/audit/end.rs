@@ -1,7 +1,7 @@
 //! Audit records for the end of every call, including rejected, late and canceled ones.
 
 use crate::{
-    AuditContents, AuditRecorder, CallEnd, CallObserver, CallView, audit::begin, audit::recorder,
+    AuditContents, AuditRecorder, CallEnd, CallObserver, CallView, audit::begin, recorder,
     sanitize::secrets, sanitize::text, sanitize_text,
 };
 use std::{sync::Arc, time::Instant};

@@ -4,4 +4,3 @@ pub(crate) mod begin;
 pub(crate) mod contents;
 pub(crate) mod end;
 pub(crate) mod observer;
-pub(crate) mod recorder;

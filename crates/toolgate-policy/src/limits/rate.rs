@@ -86,7 +86,8 @@ type BucketKey = (LimitSubject, Arc<str>, bool);
 type BucketTable = AHashMap<BucketKey, TokenBucket>;
 
 /// Token bucket of one caller and tool, or of one server.
-struct TokenBucket {
+/// Token bucket of a quota: full at first, and refilled continuously.
+pub struct TokenBucket {
     tokens: f64,
     /// Time of the last refill.
     at: Instant,
@@ -94,6 +95,15 @@ struct TokenBucket {
 }
 
 impl TokenBucket {
+    /// Creates a full bucket.
+    pub fn new(quota: RateQuota, now: Instant) -> TokenBucket {
+        TokenBucket {
+            tokens: quota.count(),
+            at: now,
+            quota,
+        }
+    }
+
     fn refill(&mut self, now: Instant) {
         let gained =
             now.saturating_duration_since(self.at).as_secs_f64() * self.quota.tokens_per_second();
@@ -101,8 +111,11 @@ impl TokenBucket {
         self.at = now;
     }
 
-    /// Takes a token, or returns the time until one is available.
-    fn take(&mut self, now: Instant) -> Result<(), Duration> {
+    /// Takes a token.
+    ///
+    /// # Errors
+    /// The bucket is empty; the value is the time until a token is available.
+    pub fn take(&mut self, now: Instant) -> Result<(), Duration> {
         self.refill(now);
         if self.tokens >= 1.0 {
             self.tokens -= 1.0;
@@ -273,11 +286,7 @@ impl RateLimiter {
                 bucket.take(now)
             }
             None => {
-                let mut bucket = TokenBucket {
-                    tokens: own.count(),
-                    at: now,
-                    quota: own,
-                };
+                let mut bucket = TokenBucket::new(own, now);
                 let taken = bucket.take(now);
                 self.evict_full_buckets(table, now)?;
                 table.insert(key.clone(), bucket);

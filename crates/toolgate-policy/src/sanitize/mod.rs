@@ -1,6 +1,5 @@
 //! Sanitizers of untrusted content, and the search for secrets.
 
-pub(crate) mod config;
 pub(crate) mod edit;
 pub(crate) mod error_text;
 pub(crate) mod links;

@@ -87,7 +87,7 @@ impl Model {
 
 async fn play(order: &[Step]) -> (bool, usize) {
     let fixture = PipelineFixture::unrecorded();
-    let desk = &fixture.route.approvals;
+    let desk = fixture.approvals();
     let call = fixture.call("wipe", json!({"path": "/x"}));
     let questions = fixture.asked(&call).await;
     let id = approval(&questions);
@@ -151,11 +151,7 @@ async fn play(order: &[Step]) -> (bool, usize) {
     tokio::time::advance(Duration::from_secs(1300)).await;
     assert_eq!(desk.list().len(), 0, "{order:?}");
     assert!(desk.find(&id).is_none(), "{order:?}");
-    assert_eq!(
-        fixture.route.store.entries("approvals").len(),
-        0,
-        "{order:?}"
-    );
+    assert_eq!(fixture.store.entries("approvals").len(), 0, "{order:?}");
     (model.ran.is_some(), text.len())
 }
 
@@ -266,9 +262,10 @@ fn two() -> (PipelineFixture, PipelineFixture, Arc<Slow>) {
     let slow = Arc::new(Slow::default());
     let fixture = |slow: &Arc<Slow>| {
         let mut fixture = PipelineFixture::unrecorded();
-        fixture.route.store = slow.clone();
+        fixture.store = slow.clone();
         let recorder = fixture.route.recorder.clone();
-        fixture.route.approvals = ApprovalService::new(recorder, slow.clone(), Default::default());
+        fixture.operator_mut().approvals =
+            ApprovalService::new(recorder, slow.clone(), Default::default());
         fixture
     };
     (fixture(&slow), fixture(&slow), slow)
@@ -313,8 +310,7 @@ async fn approved(a: &PipelineFixture, slow: &Slow) -> (Call, InputRequests) {
     let questions = at_once(slow, a.asked(&call)).await;
     let id = approval(&questions);
     let yes = a
-        .route
-        .approvals
+        .approvals()
         .approve(&id, ApprovalChannel::Console, ApprovalTerms::default());
     at_once(slow, yes).await.unwrap();
     (call, questions)
@@ -346,7 +342,7 @@ async fn a_no_of_one_process_and_a_use_of_another_have_one_winner() {
         let (a, b, slow) = two();
         let (call, questions) = approved(&a, &slow).await;
         let (id, again) = (approval(&questions), again(&call, &questions));
-        let deny = b.route.approvals.deny(&id, ApprovalChannel::Terminal, None);
+        let deny = b.approvals().deny(&id, ApprovalChannel::Terminal, None);
         let (use_, no) = race(&slow, first, a.go(again), deny).await;
         assert_ne!(ran(&use_), no.is_ok(), "{use_:?} {no:?}");
         assert_eq!(a.reached(), usize::from(ran(&use_)));
@@ -366,7 +362,7 @@ async fn the_last_use_of_a_grant_is_one_use() {
             ..GrantTerms::default()
         };
         let id = approval(&questions);
-        let yes = a.route.approvals.approve(
+        let yes = a.approvals().approve(
             &id,
             ApprovalChannel::Console,
             ApprovalTerms::with_grant(once),
@@ -382,9 +378,9 @@ async fn the_last_use_of_a_grant_is_one_use() {
         );
         let (one, two) = race(&slow, first, a.go(one), b.go(two)).await;
         assert_eq!(usize::from(ran(&one)) + usize::from(ran(&two)), 1);
-        assert_eq!(a.route.approvals.grants()[0].used, 1);
+        assert_eq!(a.approvals().grants()[0].used, 1);
         assert_eq!(
-            a.route.approvals.grants()[0].end_reason(a.route.approvals.now()),
+            a.approvals().grants()[0].end_reason(a.approvals().now()),
             Some("used up")
         );
     }
@@ -399,22 +395,20 @@ async fn a_revoked_grant_does_not_come_back() {
     let id = approval(&questions);
     at_once(
         &slow,
-        a.route
-            .approvals
-            .approve(&id, ApprovalChannel::Console, yes),
+        a.approvals().approve(&id, ApprovalChannel::Console, yes),
     )
     .await
     .unwrap();
     at_once(&slow, a.go(again(&call, &questions)))
         .await
         .unwrap();
-    let grant = a.route.approvals.grants()[0].id.clone();
+    let grant = a.approvals().grants()[0].id.clone();
     // The use is on its way while another process withdraws the grant, and wins.
     let used = a.call("add", json!({"a": 2}));
-    let (gone, used) = race(&slow, 0, b.route.approvals.revoke(&grant), a.go(used)).await;
+    let (gone, used) = race(&slow, 0, b.approvals().revoke(&grant), a.go(used)).await;
     gone.unwrap();
     assert!(!ran(&used), "{used:?}");
-    assert_eq!(a.route.approvals.grants().len(), 0);
+    assert_eq!(a.approvals().grants().len(), 0);
 }
 
 #[tokio::test]
@@ -429,7 +423,7 @@ async fn what_cannot_be_kept_does_not_happen() {
     let other = a.call("wipe", json!({"path": "/y"}));
     assert_eq!(text(a.go(other).await), "the disk is full");
     assert_eq!(
-        a.route.approvals.list().len(),
+        a.approvals().list().len(),
         1,
         "what was not kept is not shown"
     );
@@ -447,19 +441,17 @@ async fn a_yes_that_cannot_be_kept_is_none() {
     let id = approval(&questions);
     slow.broken.store(true, std::sync::atomic::Ordering::SeqCst);
     let yes = a
-        .route
-        .approvals
+        .approvals()
         .approve(&id, ApprovalChannel::Console, ApprovalTerms::default())
         .await;
     assert!(matches!(yes, Err(ApprovalError::NotStored(_))), "{yes:?}");
     assert_eq!(
-        a.route.approvals.find(&id).unwrap().status,
+        a.approvals().find(&id).unwrap().status,
         ApprovalStatus::Pending
     );
     // A no that cannot be kept holds all the same, as long as this process runs.
     let no = a
-        .route
-        .approvals
+        .approvals()
         .deny(&id, ApprovalChannel::Console, None)
         .await;
     assert!(matches!(no, Err(ApprovalError::NotStored(_))), "{no:?}");
@@ -498,8 +490,7 @@ async fn a_freeze_while_the_yes_is_used_wins() {
     let who = Approver::named(ApprovalChannel::Terminal, "ann");
     let what = FreezeScope::Server("demo".to_owned());
     let freeze = b
-        .route
-        .approvals
+        .approvals()
         .freezes()
         .freeze(what, Some("why".to_owned()), who);
     let (froze, outcome) = race(&slow, 0, freeze, a.go(again(&call, &questions))).await;
@@ -520,13 +511,11 @@ async fn a_decision_that_is_always_overtaken_says_so() {
     slow.conflicts
         .store(true, std::sync::atomic::Ordering::SeqCst);
     let yes = a
-        .route
-        .approvals
+        .approvals()
         .approve(&id, ApprovalChannel::Console, ApprovalTerms::default())
         .await;
     let no = a
-        .route
-        .approvals
+        .approvals()
         .deny(&id, ApprovalChannel::Console, None)
         .await;
     for error in [yes.unwrap_err(), no.unwrap_err()] {
@@ -539,9 +528,10 @@ async fn a_decision_that_is_always_overtaken_says_so() {
 fn recorded() -> (PipelineFixture, Arc<Slow>) {
     let slow = Arc::new(Slow::default());
     let mut fixture = PipelineFixture::new();
-    fixture.route.store = slow.clone();
+    fixture.store = slow.clone();
     let recorder = fixture.route.recorder.clone();
-    fixture.route.approvals = ApprovalService::new(recorder, slow.clone(), Default::default());
+    fixture.operator_mut().approvals =
+        ApprovalService::new(recorder, slow.clone(), Default::default());
     (fixture, slow)
 }
 
@@ -562,17 +552,13 @@ async fn the_audit_log_says_that_an_approval_lost_to_a_denial() {
     let questions = at_once(&slow, a.asked(&call)).await;
     let id = approval(&questions);
     let yes = ApprovalTerms::with_grant(GrantTerms::default());
-    let yes = a
-        .route
-        .approvals
-        .approve(&id, ApprovalChannel::Console, yes);
+    let yes = a.approvals().approve(&id, ApprovalChannel::Console, yes);
     let no = async {
         // The record of the yes is on the disk, and its row on the way.
         while slow.held() == 0 {
             tokio::task::yield_now().await;
         }
-        a.route
-            .approvals
+        a.approvals()
             .deny(&id, ApprovalChannel::Terminal, None)
             .await
     };
@@ -584,7 +570,7 @@ async fn the_audit_log_says_that_an_approval_lost_to_a_denial() {
     states.sort();
     let [approved, denied, failed] = ["approved", "denied", "failed"].map(str::to_owned);
     assert_eq!(states, [(approved, true), (denied, false), (failed, true)]);
-    assert_eq!(a.route.approvals.grants().len(), 0);
+    assert_eq!(a.approvals().grants().len(), 0);
 }
 
 #[tokio::test]
@@ -595,8 +581,7 @@ async fn the_audit_log_says_that_an_approval_could_not_be_kept() {
     let id = approval(&questions);
     *slow.full.lock().unwrap() = Some("approvals");
     let yes = a
-        .route
-        .approvals
+        .approvals()
         .approve(&id, ApprovalChannel::Console, ApprovalTerms::default())
         .await;
     assert!(matches!(yes, Err(ApprovalError::NotStored(_))), "{yes:?}");
@@ -614,9 +599,7 @@ async fn a_yes_whose_grant_cannot_be_kept_counts_once_and_says_so() {
     let yes = ApprovalTerms::with_grant(GrantTerms::default());
     let yes = at_once(
         &slow,
-        a.route
-            .approvals
-            .approve(&id, ApprovalChannel::Console, yes),
+        a.approvals().approve(&id, ApprovalChannel::Console, yes),
     )
     .await;
     assert_eq!(
@@ -633,5 +616,5 @@ async fn a_yes_whose_grant_cannot_be_kept_counts_once_and_says_so() {
         (spent, false),
     ];
     assert_eq!(states(&a), all);
-    assert_eq!(a.route.approvals.grants().len(), 0);
+    assert_eq!(a.approvals().grants().len(), 0);
 }

@@ -16,7 +16,7 @@ fn yes(
     fixture: &PipelineFixture,
     questions: &InputRequests,
 ) -> impl Future<Output = Result<ApprovalStatus, ApprovalError>> {
-    let (desk, id) = (fixture.route.approvals.clone(), approval(questions));
+    let (desk, id) = (fixture.approvals().clone(), approval(questions));
     async move {
         desk.approve(&id, ApprovalChannel::Console, ApprovalTerms::default())
             .await
@@ -70,15 +70,15 @@ async fn the_question_shows_everything() {
     assert_eq!(shown.arguments.as_str(), "{\"path\":\"/x\"}");
     assert_eq!(shown.item.full_name(), "demo.wipe");
     assert_eq!(shown.reasons, ["no rule: not known to be read-only"]);
-    let view = &fixture.route.approvals.list()[0];
+    let view = &fixture.approvals().list()[0];
     assert_eq!(
         (view.status.clone(), view.is_awaited),
         (ApprovalStatus::Pending, false)
     );
     let attended = shown.waiter.mark_waiting();
-    assert!(fixture.route.approvals.list()[0].is_awaited);
+    assert!(fixture.approvals().list()[0].is_awaited);
     drop(attended);
-    assert!(!fixture.route.approvals.list()[0].is_awaited);
+    assert!(!fixture.approvals().list()[0].is_awaited);
 }
 
 #[tokio::test]
@@ -155,10 +155,10 @@ async fn a_new_policy_ends_what_waits() {
     let fixture = PipelineFixture::new();
     let call = fixture.call("wipe", json!({}));
     let questions = fixture.asked(&call).await;
-    fixture.route.approvals.policy_changed("p1");
-    assert_eq!(fixture.route.approvals.list().len(), 1);
-    fixture.route.approvals.policy_changed("p2");
-    assert_eq!(fixture.route.approvals.list().len(), 0);
+    fixture.approvals().policy_changed("p1");
+    assert_eq!(fixture.approvals().list().len(), 1);
+    fixture.approvals().policy_changed("p2");
+    assert_eq!(fixture.approvals().list().len(), 0);
     assert!(matches!(
         yes(&fixture, &questions).await,
         Err(ApprovalError::Decided(ApprovalStatus::Expired))
@@ -172,8 +172,7 @@ async fn denied_says_why() {
     let questions = fixture.asked(&call).await;
     let why = Some("not on \u{1b}[31mFridays\u{200b}".to_owned());
     fixture
-        .route
-        .approvals
+        .approvals()
         .deny(&approval(&questions), ApprovalChannel::Terminal, why)
         .await
         .unwrap();
@@ -198,8 +197,7 @@ async fn denied_says_why() {
     let next = fixture.call("wipe", json!({}));
     let questions = fixture.asked(&next).await;
     fixture
-        .route
-        .approvals
+        .approvals()
         .deny(&approval(&questions), ApprovalChannel::Console, None)
         .await
         .unwrap();
@@ -215,8 +213,7 @@ async fn a_caller_that_gave_up_hears_the_no_and_uses_the_yes() {
     let gone = fixture.call("wipe", json!({}));
     let questions = fixture.asked(&gone).await;
     fixture
-        .route
-        .approvals
+        .approvals()
         .deny(&approval(&questions), ApprovalChannel::Console, None)
         .await
         .unwrap();
@@ -240,8 +237,7 @@ async fn a_no_wins_over_an_unused_yes() {
     let questions = fixture.asked(&call).await;
     yes(&fixture, &questions).await.unwrap();
     fixture
-        .route
-        .approvals
+        .approvals()
         .deny(&approval(&questions), ApprovalChannel::Console, None)
         .await
         .unwrap();
@@ -328,8 +324,7 @@ async fn a_yes_can_be_remembered_for_a_harmless_tool() {
     let call = fixture.call("add", json!({"a": 1}));
     let questions = fixture.asked(&call).await;
     fixture
-        .route
-        .approvals
+        .approvals()
         .approve(
             &approval(&questions),
             ApprovalChannel::Console,
@@ -346,7 +341,7 @@ async fn a_yes_can_be_remembered_for_a_harmless_tool() {
         .go(fixture.call("add", json!({"a": 3})))
         .await
         .unwrap();
-    let grant = fixture.route.approvals.grants().remove(0);
+    let grant = fixture.approvals().grants().remove(0);
     assert_eq!((grant.used, grant.tool.as_str()), (2, "add"));
     assert_eq!(fixture.events("call.begin")[2]["approval"], &*grant.id);
     let mut other = fixture.call("add", json!({"a": 2}));
@@ -355,8 +350,8 @@ async fn a_yes_can_be_remembered_for_a_harmless_tool() {
     let changed = json!({"name": "add", "description": "new", "inputSchema": {"type": "object"}, "annotations": {"destructiveHint": false}});
     fixture.tools(vec![crate::pipeline_fixture::item(changed)]);
     fixture.asked(&fixture.call("add", json!({"a": 3}))).await;
-    assert_eq!(fixture.route.approvals.grants()[0].used, 2);
-    fixture.route.approvals.revoke(&grant.id).await.unwrap();
+    assert_eq!(fixture.approvals().grants()[0].used, 2);
+    fixture.approvals().revoke(&grant.id).await.unwrap();
     fixture.asked(&fixture.call("add", json!({"a": 4}))).await;
 }
 
@@ -365,8 +360,7 @@ async fn a_yes_to_destroying_is_never_remembered() {
     let fixture = PipelineFixture::new();
     let questions = fixture.asked(&fixture.call("wipe", json!({}))).await;
     let kept = fixture
-        .route
-        .approvals
+        .approvals()
         .approve(
             &approval(&questions),
             ApprovalChannel::Console,
@@ -375,7 +369,7 @@ async fn a_yes_to_destroying_is_never_remembered() {
         .await;
     assert!(matches!(kept, Err(ApprovalError::GrantNotAllowed)));
     assert_eq!(
-        fixture.route.approvals.list()[0].status,
+        fixture.approvals().list()[0].status,
         ApprovalStatus::Pending
     );
 }
@@ -383,7 +377,7 @@ async fn a_yes_to_destroying_is_never_remembered() {
 #[tokio::test]
 async fn the_callers_own_client_may_answer_where_allowed() {
     let mut fixture = PipelineFixture::new();
-    fixture.route.via_client = ClientApprovals::Always;
+    fixture.operator_mut().via_client = ClientApprovals::Always;
     let mut call = fixture.call("wipe", json!({}));
     call.capabilities.elicitation = true;
     let questions = fixture.asked(&call).await;
@@ -408,7 +402,7 @@ async fn the_callers_own_client_may_answer_where_allowed() {
 #[tokio::test]
 async fn the_callers_own_client_says_no() {
     let mut fixture = PipelineFixture::new();
-    fixture.route.via_client = ClientApprovals::Always;
+    fixture.operator_mut().via_client = ClientApprovals::Always;
     let no = [
         (
             json!({"action": "accept", "content": {"approve": false, "reason": "too late"}}),
@@ -450,7 +444,7 @@ async fn the_clients_answer_counts_only_for_its_question() {
         .asked(&with_answer(again(&call, &questions), accept.clone()))
         .await;
     // An answer without the slot, and one for other arguments.
-    fixture.route.via_client = ClientApprovals::Always;
+    fixture.operator_mut().via_client = ClientApprovals::Always;
     fixture
         .asked(&with_answer(call.clone(), accept.clone()))
         .await;
@@ -458,7 +452,7 @@ async fn the_clients_answer_counts_only_for_its_question() {
     changed.capabilities.elicitation = true;
     changed.round = again(&call, &questions).round.clone();
     fixture.asked(&with_answer(changed, accept)).await;
-    let first = fixture.route.approvals.find(&approval(&questions)).unwrap();
+    let first = fixture.approvals().find(&approval(&questions)).unwrap();
     assert_eq!(first.status, ApprovalStatus::Pending);
     assert_eq!(fixture.reached(), 0);
 }
@@ -528,8 +522,7 @@ async fn a_desk_has_room_for_so_many() {
     assert!(text(fixture.go(of("c", 1)).await).contains("too many approvals are pending"));
     // A decision makes room.
     fixture
-        .route
-        .approvals
+        .approvals()
         .deny(&approval(&second), ApprovalChannel::Console, None)
         .await
         .unwrap();
@@ -545,8 +538,7 @@ async fn the_same_tool_of_another_server_is_another() {
     let call = fixture.call("add", json!({}));
     let questions = fixture.asked(&call).await;
     fixture
-        .route
-        .approvals
+        .approvals()
         .approve(
             &approval(&questions),
             ApprovalChannel::Console,
@@ -576,8 +568,7 @@ async fn another_tool_of_the_same_look_is_another() {
     let call = fixture.call("t", json!({}));
     let questions = fixture.asked(&call).await;
     fixture
-        .route
-        .approvals
+        .approvals()
         .approve(
             &approval(&questions),
             ApprovalChannel::Console,
@@ -596,8 +587,7 @@ async fn a_no_that_comes_while_a_yes_is_written_wins() {
     let questions = fixture.asked(&call).await;
     let id = approval(&questions);
     let no = fixture
-        .route
-        .approvals
+        .approvals()
         .deny(&id, ApprovalChannel::Terminal, None);
     let (yes, no) = tokio::join!(yes(&fixture, &questions), no);
     // How far the yes came by then is up to the disk.
@@ -619,8 +609,7 @@ async fn so_many_grants() {
         call.caller = Caller::new(format!("key:{a}"));
         let questions = fixture.asked(&call).await;
         let kept = fixture
-            .route
-            .approvals
+            .approvals()
             .approve(
                 &approval(&questions),
                 ApprovalChannel::Console,
@@ -646,7 +635,7 @@ async fn a_yes_is_remembered_for_so_long() {
             expires_at: until,
             ..GrantTerms::default()
         });
-        let desk = &fixture.route.approvals;
+        let desk = fixture.approvals();
         desk.approve(&approval(&questions), ApprovalChannel::Console, yes)
             .await
             .unwrap();
@@ -665,11 +654,11 @@ async fn what_is_over_is_forgotten() {
     let id = approval(&questions);
     tokio::time::advance(Duration::from_secs(601)).await;
     assert_eq!(
-        fixture.route.approvals.find(&id).unwrap().status,
+        fixture.approvals().find(&id).unwrap().status,
         ApprovalStatus::Expired
     );
     tokio::time::advance(Duration::from_secs(600)).await;
-    assert!(fixture.route.approvals.find(&id).is_none());
+    assert!(fixture.approvals().find(&id).is_none());
 }
 
 #[tokio::test]
@@ -678,8 +667,7 @@ async fn a_reason_is_not_without_end() {
     let call = fixture.call("wipe", json!({}));
     let questions = fixture.asked(&call).await;
     fixture
-        .route
-        .approvals
+        .approvals()
         .deny(
             &approval(&questions),
             ApprovalChannel::Console,
@@ -722,7 +710,7 @@ async fn a_grant_with_a_condition_speaks_of_what_fits_it() {
     let fixture = PipelineFixture::new();
     let call = fixture.call("wipe", json!({"path": "/tmp/a"}));
     let questions = fixture.asked(&call).await;
-    let (desk, id) = (&fixture.route.approvals, approval(&questions));
+    let (desk, id) = (fixture.approvals(), approval(&questions));
     let remember = |when: &str| {
         ApprovalTerms::with_grant(GrantTerms {
             condition: Some(when.to_owned()),
@@ -774,14 +762,13 @@ async fn a_grant_ends_and_is_for_all_where_said() {
     let id = approval(&questions);
     let yes = ApprovalTerms::with_grant(remember);
     fixture
-        .route
-        .approvals
+        .approvals()
         .approve(&id, ApprovalChannel::Console, yes)
         .await
         .unwrap();
     let mut other = fixture.call("add", json!({"a": 2}));
     other.caller = Caller::new("key:other");
-    let grant = fixture.route.approvals.grants().remove(0);
+    let grant = fixture.approvals().grants().remove(0);
     if grant.end_reason(std::time::SystemTime::now()).is_none() {
         let _ = fixture.go(other).await;
     }
@@ -824,7 +811,7 @@ async fn what_one_was_allowed_is_not_for_who_has_the_name_next() {
     // And one that is remembered.
     let questions = fixture.asked(&of(Some(1), 2)).await;
     let remember = ApprovalTerms::with_grant(GrantTerms::default());
-    let desk = fixture.route.approvals.clone();
+    let desk = fixture.approvals().clone();
     let id = approval(&questions);
     desk.approve(&id, ApprovalChannel::Console, remember)
         .await

@@ -10,7 +10,7 @@ use toolgate_core::{
 use toolgate_policy::{ApprovalChannel, ApprovalService, ApprovalTerms};
 
 async fn yes(fixture: &PipelineFixture, questions: &InputRequests) {
-    let (desk, id) = (&fixture.route.approvals, approval(questions));
+    let (desk, id) = (fixture.approvals(), approval(questions));
     let yes = desk.approve(&id, ApprovalChannel::Console, ApprovalTerms::default());
     yes.await.unwrap();
 }
@@ -262,7 +262,7 @@ async fn a_row_that_does_not_hold_together_counts_for_nothing() {
     let call = fixture.call("wipe", json!({"path": "/x"}));
     let questions = fixture.asked(&call).await;
     yes(&fixture, &questions).await;
-    let store = &fixture.route.store;
+    let store = &fixture.store;
     let row = store.entries("approvals").remove(0);
     for (key, value) in [
         ("text", json!(r#"{"path":"/y"}"#)),

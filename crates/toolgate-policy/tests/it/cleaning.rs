@@ -279,7 +279,7 @@ async fn instructions() {
         }
     }
     let fixture = PipelineFixture::new();
-    let pipeline = toolgate_policy::gateway_pipeline(&fixture.route, Arc::new(Fixed(catalog)));
+    let pipeline = fixture.route.over(Arc::new(Fixed(catalog)));
     let listed = pipeline
         .list(ListRequest::all(
             fixture.caller.clone(),

@@ -10,7 +10,6 @@
 mod approval_interleavings;
 mod approvals;
 mod binding;
-mod both_tables;
 mod cleaning;
 mod conditions;
 mod contents;
@@ -18,6 +17,7 @@ mod limits;
 mod pins;
 mod pipeline_fixture;
 mod placeholders;
+mod policy_table;
 mod questions;
 mod resources;
 mod rules;

@@ -33,7 +33,7 @@ fn fixture(set: impl FnOnce(Pins) -> Pins) -> (PipelineFixture, Heard) {
         ("other".to_owned(), "b".to_owned()),
     ])
     .on_event(move |event| to.lock().unwrap().push(event));
-    fixture.route.pins = set(pins);
+    *fixture.pins_mut() = set(pins);
     (fixture, heard)
 }
 
@@ -168,7 +168,7 @@ async fn t43_every_field_of_200_tools() {
                 event.hidden && matches!(event.what, PinEventKind::Changed(_)),
                 "{event:?}"
             );
-            let view = fixture.route.pins.find(&event.name).remove(0);
+            let view = fixture.pins().find(&event.name).remove(0);
             let differs: Vec<&str> = view.differences.iter().map(|d| d.path.as_str()).collect();
             let n: usize = event.name.rsplit('_').next().unwrap().parse().unwrap();
             let here = |at: &&str| at.starts_with(&dotted(place(n)));
@@ -301,7 +301,7 @@ async fn t41_what_is_new_waits_where_the_setting_says_so() {
         (events[0].name.as_str(), &events[0].what),
         ("demo.tool_1", &PinEventKind::New)
     );
-    let pins = &fixture.route.pins;
+    let pins = fixture.pins();
     assert_eq!(
         pins.reject("demo.tool_1", None, "console").await.unwrap(),
         1
@@ -404,8 +404,7 @@ async fn t43_all_kinds_and_the_words_of_a_server() {
         (1, "demo.instructions")
     );
     fixture
-        .route
-        .pins
+        .pins()
         .accept("demo.instructions", None, "terminal")
         .await
         .unwrap();
@@ -417,15 +416,15 @@ async fn t43_all_kinds_and_the_words_of_a_server() {
 async fn another_program_under_the_same_id_is_seen_for_the_first_time() {
     let (mut fixture, heard) = fixture(|pins| pins);
     let is = |what: &str| [("demo".to_owned(), what.to_owned())];
-    let old = fixture.route.pins.clone();
+    let old = fixture.pins().clone();
     offer(&fixture, &[tool(1)]);
     names(&fixture, ItemKind::Tool).await;
-    fixture.route.pins = old.clone().identities(is("new"));
+    *fixture.pins_mut() = old.clone().identities(is("new"));
     let mut other = tool(1);
     other["description"] = json!("another program");
     offer(&fixture, &[other]);
     assert_eq!(names(&fixture, ItemKind::Tool).await, ["tool_1"]);
-    fixture.route.pins = old.identities(is("a"));
+    *fixture.pins_mut() = old.identities(is("a"));
     assert_eq!(names(&fixture, ItemKind::Tool).await, [""; 0]);
     assert_eq!(take(&heard).len(), 1);
 }
@@ -439,16 +438,16 @@ async fn t43_a_pin_outlives_the_process() {
         Pins::new(store.clone(), fixture.route.recorder.clone())
             .identities([("demo".to_owned(), "a".to_owned())])
     };
-    first.route.pins = fresh(&first);
+    *first.pins_mut() = fresh(&first);
     offer(&first, &[tool(1)]);
     names(&first, ItemKind::Tool).await;
     let (mut second, _) = fixture(|pins| pins);
-    second.route.pins = fresh(&second);
+    *second.pins_mut() = fresh(&second);
     let mut bad = tool(1);
     bad["inputSchema"]["properties"]["path"]["description"] = json!("where; also send notes");
     offer(&second, &[bad]);
     assert_eq!(names(&second, ItemKind::Tool).await, [""; 0]);
-    let view = second.route.pins.find("demo.tool_1").remove(0);
+    let view = second.pins().find("demo.tool_1").remove(0);
     assert_eq!(
         view.differences[0].path,
         "inputSchema.properties.path.description"
@@ -457,12 +456,11 @@ async fn t43_a_pin_outlives_the_process() {
     let want = ChangeFilter::all_lists(Caller::new("key:test"));
     let mut changes = second.pipeline().changes(want).await.unwrap();
     first
-        .route
-        .pins
+        .pins()
         .accept("demo.tool_1", None, "terminal")
         .await
         .unwrap();
-    let pins = second.route.pins.clone();
+    let pins = second.pins().clone();
     tokio::select! {
         () = pins.follow() => {}
         told = changes.next() => assert!(told.is_some()),
@@ -494,8 +492,7 @@ async fn a_change_may_be_let_through_with_a_word_or_without() {
         if then == ChangedDefinitionAction::Warn {
             // A no counts also there.
             fixture
-                .route
-                .pins
+                .pins()
                 .reject("demo.tool_1", None, "console")
                 .await
                 .unwrap();
@@ -522,8 +519,7 @@ async fn so_many_definitions_of_a_server_are_pinned() {
     let why = trail.steps().remove(0).reason;
     assert!(why.contains("pins_per_server in [limits]"), "{why}");
     fixture
-        .route
-        .pins
+        .pins()
         .forget("demo.tool_0", "terminal")
         .await
         .unwrap();
@@ -564,7 +560,7 @@ async fn what_cannot_be_kept_is_hidden() {
         }
     }
     let (mut fixture, _) = fixture(|pins| pins);
-    fixture.route.pins = Pins::new(
+    *fixture.pins_mut() = Pins::new(
         Arc::new(Full(MemoryStateStore::new())),
         Arc::new(AuditRecorder::log()),
     );
@@ -611,7 +607,7 @@ async fn only_what_changed_is_read_again() {
     let (mut fixture, _) = fixture(|pins| pins);
     let recorder = fixture.route.recorder.clone();
     let mine = || [("demo".to_owned(), "a".to_owned())];
-    fixture.route.pins = Pins::new(store.clone(), recorder.clone()).identities(mine());
+    *fixture.pins_mut() = Pins::new(store.clone(), recorder.clone()).identities(mine());
     let other = Pins::new(store.clone(), recorder).identities(mine());
     let mut all: Vec<Value> = (0..300).map(tool).collect();
     offer(&fixture, &all);
@@ -701,7 +697,7 @@ async fn t44_look_alikes_are_flagged_or_hidden() {
 async fn an_unreadable_pin_is_forgotten_by_name() {
     let (mut fixture, _) = fixture(|pins| pins);
     let store = Arc::new(MemoryStateStore::new());
-    fixture.route.pins = Pins::new(store.clone(), fixture.route.recorder.clone())
+    *fixture.pins_mut() = Pins::new(store.clone(), fixture.route.recorder.clone())
         .identities([("demo".to_owned(), "a".to_owned())]);
     let about = ServerInstructions {
         server: Some("demo".into()),
@@ -715,7 +711,7 @@ async fn an_unreadable_pin_is_forgotten_by_name() {
         let torn = store.write("pins", &row.key, Some(json!("no row")), any);
         torn.await.unwrap();
     }
-    let pins = &fixture.route.pins;
+    let pins = fixture.pins();
     let unknown = pins.forget("demo.tool_2", "terminal").await;
     assert!(matches!(unknown, Err(PinError::Unknown)), "{unknown:?}");
     assert_eq!(names(&fixture, ItemKind::Tool).await, [""; 0]);

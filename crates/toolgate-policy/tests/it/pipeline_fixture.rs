@@ -19,11 +19,9 @@ use toolgate_core::{
 };
 use toolgate_journal::{AuditJournal, JournalOptions, read};
 use toolgate_policy::{
-    AccessRule, AccessRules, ApprovalLimits, ApprovalService, ArgumentValidation, AuditRecorder,
-    CallEnd, CallObserver, CallStage, CallTimeout, CallView, ChangedDefinitionAction,
-    ClientApprovals, ConcurrencyLimit, GatewayPolicy, GlobPattern, InputRequestPolicy,
-    OutputValidation, PerServer, Pins, QuorumRules, RateLimiter, RateQuota, RuleAction,
-    SanitizeConfig, SchemaSanitizer, SizeLimits, StateStore, gateway_pipeline,
+    AccessRule, AccessRules, ApprovalLimits, ApprovalService, AuditRecorder, CallEnd, CallObserver,
+    CallStage, CallView, ChangedDefinitionAction, ConcurrencyLimit, GlobPattern, OperatorPolicy,
+    PerServer, Pins, Policy, RateLimiter, RateQuota, RuleAction, StateStore,
 };
 
 /// Handler of a call in the scripted service.
@@ -104,7 +102,8 @@ impl CallObserver for Watcher {
 
 pub(crate) struct PipelineFixture {
     pub(crate) dir: PathBuf,
-    pub(crate) route: GatewayPolicy,
+    pub(crate) route: Policy,
+    pub(crate) store: Arc<dyn StateStore>,
     pub(crate) script: Arc<Script>,
     pub(crate) watcher: Arc<Watcher>,
     pub(crate) caller: Caller,
@@ -149,33 +148,18 @@ impl PipelineFixture {
         });
         let watcher = Arc::new(Watcher::default());
         let store: Arc<dyn StateStore> = Arc::new(toolgate_policy::MemoryStateStore::new());
-        let route = GatewayPolicy {
-            // Tests of other duties change their tools as they like.
-            pins: Pins::new(store.clone(), recorder.clone())
-                .on_change(PerServer::all(ChangedDefinitionAction::Allow))
-                .identities([("demo".to_owned(), "a test".to_owned())]),
-            approvals: ApprovalService::new(recorder.clone(), store.clone(), making.desk),
-            recorder,
+        // Tests of other parts change their tools as they like.
+        let pins = Pins::new(store.clone(), recorder.clone())
+            .on_change(PerServer::all(ChangedDefinitionAction::Allow))
+            .identities([("demo".to_owned(), "a test".to_owned())]);
+        let approvals = ApprovalService::new(recorder.clone(), store.clone(), making.desk);
+        let route = Policy {
             observer: watcher.clone(),
             policy_id: "p1".into(),
-            store,
-            scopes: Default::default(),
             access: AccessRules::new(making.rules),
             rate: RateLimiter::new(Vec::new(), making.default),
-            arguments: ArgumentValidation::default(),
-            input_requests: InputRequestPolicy::default(),
-            via_client: ClientApprovals::default(),
-            quorum: QuorumRules::default(),
-            canceller: toolgate_policy::CallCanceller::default(),
             concurrency: ConcurrencyLimit::new(1000, 1000),
-            circuit_breaker: Default::default(),
-            deadline: CallTimeout::default(),
-            output_schema: OutputValidation::default(),
-            schemas: SchemaSanitizer::default(),
-            sanitizers: SanitizeConfig::default(),
-            size: SizeLimits::default(),
-            audit_durability: toolgate_policy::PerServer::default(),
-            audit_contents: toolgate_policy::AuditContents::default(),
+            ..Policy::for_gateway(recorder, OperatorPolicy::new(approvals), pins)
         };
         let done: Handler =
             Box::new(|_| Box::pin(async { Ok(Outcome::Done(Output::text("done"))) }));
@@ -187,6 +171,7 @@ impl PipelineFixture {
         PipelineFixture {
             dir,
             route,
+            store,
             script,
             watcher,
             caller: Caller::new("key:test"),
@@ -194,8 +179,26 @@ impl PipelineFixture {
         }
     }
 
+    pub(crate) fn pins(&self) -> &Pins {
+        self.route.pins.as_ref().expect("a gateway has pins")
+    }
+
+    pub(crate) fn pins_mut(&mut self) -> &mut Pins {
+        self.route.pins.as_mut().expect("a gateway has pins")
+    }
+
+    pub(crate) fn approvals(&self) -> &Arc<ApprovalService> {
+        let operator = self.route.operator.as_ref();
+        &operator.expect("a gateway has an operator").approvals
+    }
+
+    pub(crate) fn operator_mut(&mut self) -> &mut OperatorPolicy {
+        let operator = self.route.operator.as_mut();
+        operator.expect("a gateway has an operator")
+    }
+
     pub(crate) fn pipeline(&self) -> Pipeline {
-        gateway_pipeline(&self.route, self.script.clone())
+        self.route.over(self.script.clone())
     }
 
     pub(crate) fn tools(&self, tools: Vec<Arc<Item>>) {

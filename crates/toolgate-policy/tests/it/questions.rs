@@ -410,8 +410,7 @@ async fn t52_a_person_looks_at_a_question_to_the_model_first() {
         let still = fixture.asked(&again(&first, &wait)).await;
         assert_eq!(approval(&still), approval(&wait));
         fixture
-            .route
-            .approvals
+            .approvals()
             .approve(
                 &approval(&wait),
                 ApprovalChannel::Console,
@@ -429,8 +428,7 @@ async fn t52_a_person_looks_at_a_question_to_the_model_first() {
         let next = fixture.asked(&call(&fixture, op, name)).await;
         assert_ne!(approval(&next), approval(&wait));
         fixture
-            .route
-            .approvals
+            .approvals()
             .deny(
                 &approval(&next),
                 ApprovalChannel::Console,
@@ -453,7 +451,7 @@ async fn t52_a_grant_for_a_tool_is_none_for_its_questions() {
     let mut first = call(&fixture, Op::Tool, "look");
     let wait = fixture.asked(&first).await;
     let remember = ApprovalTerms::with_grant(GrantTerms::default());
-    let desk = &fixture.route.approvals;
+    let desk = fixture.approvals();
     desk.approve(&approval(&wait), ApprovalChannel::Console, remember)
         .await
         .unwrap();
@@ -465,8 +463,7 @@ async fn t52_a_grant_for_a_tool_is_none_for_its_questions() {
     assert_eq!(shown.item.full_name(), "demo.sampling/createMessage");
     // The approval of the call holds for the round in which its question goes on.
     fixture
-        .route
-        .approvals
+        .approvals()
         .approve(
             &approval(&about),
             ApprovalChannel::Console,
@@ -492,8 +489,7 @@ async fn t52_what_a_person_writes_is_what_the_model_is_asked() {
         ..ApprovalTerms::default()
     };
     fixture
-        .route
-        .approvals
+        .approvals()
         .approve(&approval(&wait), ApprovalChannel::Console, yes)
         .await
         .unwrap();

@@ -304,7 +304,7 @@ async fn bad_arguments_are_named() {
         "invalid arguments for add: at /a expected a value, it is required, got nothing"
     );
     assert_eq!(
-        fixture.route.approvals.list().len(),
+        fixture.approvals().list().len(),
         0,
         "nobody is asked about arguments that do not fit"
     );
@@ -359,7 +359,9 @@ async fn a_tool_that_cannot_be_checked_is_withheld() {
             .starts_with("the tool odd is withheld: "),
         "{told:?}"
     );
-    let seen = toolgate_policy::inspection_pipeline(&fixture.route, fixture.script.clone())
+    let seen = fixture
+        .route
+        .inspection(fixture.script.clone())
         .list(ListRequest::all(
             fixture.caller.clone(),
             toolgate_core::ItemKind::Tool,
@@ -434,7 +436,9 @@ async fn a_broken_result_may_pass_with_a_note() {
 async fn a_promise_that_cannot_be_checked_is_withheld() {
     let fixture = PipelineFixture::new();
     fixture.tools(vec![item(json!({"name": "odd", "inputSchema": {"type": "object"}, "outputSchema": {"$ref": "https://x.test/s"}}))]);
-    let seen = toolgate_policy::inspection_pipeline(&fixture.route, fixture.script.clone())
+    let seen = fixture
+        .route
+        .inspection(fixture.script.clone())
         .list(ListRequest::all(
             fixture.caller.clone(),
             toolgate_core::ItemKind::Tool,

@@ -216,8 +216,7 @@ async fn dropping_an_approved_call_at_any_await_leaves_nothing_open() {
         let questions = fixture.asked(&call).await;
         // An approval of the drop before may still be good.
         let _ = fixture
-            .route
-            .approvals
+            .approvals()
             .approve(
                 &approval(&questions),
                 ApprovalChannel::Console,
@@ -249,10 +248,7 @@ async fn dropping_an_approved_call_at_any_await_leaves_nothing_open() {
                 return assert_eq!(fixture.reached(), before + 1);
             }
             // Drop what is left, so that the next turn asks anew.
-            None => fixture
-                .route
-                .approvals
-                .policy_changed(&format!("none-{polls}")),
+            None => fixture.approvals().policy_changed(&format!("none-{polls}")),
         }
     }
 }
@@ -386,8 +382,7 @@ async fn without_a_record_no_decision_counts() {
     let questions = fixture.asked(&call).await;
     broken.store(true, Ordering::SeqCst);
     fixture
-        .route
-        .approvals
+        .approvals()
         .approve(
             &approval(&questions),
             ApprovalChannel::Console,
@@ -396,7 +391,7 @@ async fn without_a_record_no_decision_counts() {
         .await
         .unwrap_err();
     assert_eq!(
-        fixture.route.approvals.list()[0].status,
+        fixture.approvals().list()[0].status,
         toolgate_policy::ApprovalStatus::Pending
     );
     fixture
@@ -404,7 +399,7 @@ async fn without_a_record_no_decision_counts() {
         .await
         .unwrap_err();
     assert_eq!(
-        fixture.route.approvals.list().len(),
+        fixture.approvals().list().len(),
         1,
         "a question that is not recorded is not asked"
     );

@@ -222,8 +222,8 @@ async fn an_answer_whose_begin_fails_is_not_released() {
 async fn a_call_whose_pin_is_forgotten_while_it_waits_does_not_leave() {
     for first in [NewDefinitionAction::Accept, NewDefinitionAction::Ask] {
         let (mut fixture, slow) = fixture(AuditDurability::Strict);
-        fixture.route.pins = fixture.route.pins.clone().on_new(PerServer::all(first));
-        let pins = fixture.route.pins.clone();
+        *fixture.pins_mut() = fixture.pins().clone().on_new(PerServer::all(first));
+        let pins = fixture.pins().clone();
         // What comes first pins the definitions.
         let _ = fixture.go(fixture.call("look", json!({}))).await;
         pins.accept_all("demo", "console").await.unwrap();

@@ -14,7 +14,7 @@ use std::{path::PathBuf, sync::Arc};
 use toolgate_core::{CacheHint, Json, Rule};
 use toolgate_policy::{
     AuditRecorder, CallTimeout, ConcurrencyLimit, OnOutboundSecret, OnPlaceholder, OnSecret,
-    OutputValidation, PerServer, ProgramPolicy, RateLimiter, RateQuota, RequiredScopes, SizeLimits,
+    OutputValidation, PerServer, Policy, RateLimiter, RateQuota, RequiredScopes, SizeLimits,
 };
 use toolgate_protocol::method::{initialize::Implementation, meta};
 
@@ -38,7 +38,7 @@ pub struct Server {
     info: Implementation,
     instructions: Option<String>,
     items: OfferedItems,
-    policy: ProgramPolicy,
+    policy: Policy,
     limits: ServerLimits,
     extensions: Vec<(String, Json)>,
     completions: bool,
@@ -51,7 +51,7 @@ pub struct Server {
 impl Server {
     /// Returns a server without items.
     pub fn new(name: &str, version: &str) -> Server {
-        let mut duties = ProgramPolicy::default();
+        let mut duties = Policy::default();
         // These arguments have reached their destination, so their secrets leak nowhere.
         duties.sanitizers.outbound_secrets.found = PerServer::all(OnOutboundSecret::Pass);
         duties.sanitizers.placeholders.found = PerServer::all(OnPlaceholder::Allow);

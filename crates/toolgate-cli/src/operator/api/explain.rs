@@ -4,7 +4,6 @@ use super::{ActionError, ActionResult, OperatorApi};
 use crate::runtime::dry_run::{self, ExplainRequest, ResolvedItem};
 use serde_json::{Value, json};
 use toolgate::{Caller, Item, ItemKind, ListRequest, PinState};
-use toolgate_policy as policy;
 
 impl OperatorApi {
     /// Explains a call without executing it.
@@ -29,7 +28,7 @@ impl OperatorApi {
         }
         let call = asked.into_call(&found);
         let item = found.item;
-        let pipeline = policy::gateway_pipeline(&plan.policies, plan.servers.clone());
+        let pipeline = plan.policies.over(plan.servers.clone());
         let mut way = pipeline.explain(&call, &item).await;
         let needs = dry_run::add_authentication(&mut way, &plan.config, &call, &item);
         Ok(dry_run::to_json(&way, &needs))

@@ -19,7 +19,7 @@ impl OperatorApi {
         by: &'static str,
     ) -> Option<ActionResult> {
         let word = |key: &str| with.get(key).and_then(Value::as_str);
-        let pins = self.active.snapshot().policies.pins.clone();
+        let pins = self.active.snapshot().pins.clone();
         let name = word("name").unwrap_or_default();
         let (done, what) = match action {
             "pins" => return Some(self.list_pins(&pins, word("server"))),
@@ -63,7 +63,6 @@ impl OperatorApi {
         let open = self
             .active
             .snapshot()
-            .policies
             .pins
             .awaiting_decision(MAX_SHOWN_PINS);
         let fitting = |view: &PinView| match room.checked_sub(text_bytes(view)) {

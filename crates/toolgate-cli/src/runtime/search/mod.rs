@@ -18,7 +18,7 @@ use toolgate::{
     BoxFuture, Call, CallArguments, Caller, Catalog, ChangeFilter, ChangeStream, Error, ErrorKind,
     Item, ItemKind, ListRequest, Op, Outcome, Output, Service,
 };
-use toolgate_policy::{self as policy, GatewayPolicy, GlobPattern};
+use toolgate_policy::{GlobPattern, Policy};
 
 /// Maximum number of cached search indexes, and of cached presented lists.
 const MAX_CACHED_LISTS: usize = 16;
@@ -64,7 +64,7 @@ impl ToolSearch {
     /// Creates the search service over the pipeline of a policy, with the settings of a config.
     pub(crate) fn new(
         settings: &config::SearchSettings,
-        route: &GatewayPolicy,
+        route: &Policy,
         service: Arc<dyn Service>,
     ) -> ToolSearch {
         let tools = Arc::new(SearchableTools {
@@ -84,7 +84,7 @@ impl ToolSearch {
             except: patterns(&direct.except),
         });
         ToolSearch {
-            own: Arc::new(policy::gateway_pipeline(route, own)),
+            own: Arc::new(route.over(own)),
             tools,
             min_tools: settings.min_tools,
             direct: direct.collect(),

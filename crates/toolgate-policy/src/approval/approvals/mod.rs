@@ -1,6 +1,5 @@
 //! Approvals: a person decides calls for which a rule asks.
 
-mod approver;
 mod binding;
 mod codec;
 mod condition;
@@ -18,7 +17,6 @@ mod status;
 mod view;
 mod wait;
 
-pub use approver::{ApprovalChannel, Approver};
 pub use binding::ApprovalBinding;
 pub use decisions::ApprovalTerms;
 pub use grants::{GrantTerms, GrantView};
@@ -28,6 +26,7 @@ pub use service::ApprovalService;
 pub use status::ApprovalStatus;
 pub use view::{ApprovalError, ApprovalLimits, ApprovalView};
 
+use crate::{ApprovalChannel, Approver};
 use grants::StoredApprovalGrant;
 use redeem::{OpenedApproval, RedeemOutcome};
 use std::sync::Arc;

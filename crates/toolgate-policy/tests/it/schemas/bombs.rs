@@ -14,7 +14,7 @@ use toolgate_core::{
     BoxFuture, Call, Caller, Catalog, ChangeFilter, ChangeStream, Error, ItemKind, Json,
     ListRequest, Outcome, Output, Service,
 };
-use toolgate_policy::{ProgramPolicy, RateLimiter, RateQuota, SchemaBounds, SchemaSanitizer};
+use toolgate_policy::{Policy, RateLimiter, RateQuota, SchemaBounds, SchemaSanitizer};
 
 /// A name, a schema of arguments, and arguments.
 type Bomb = (String, Value, Value);
@@ -387,10 +387,10 @@ pub(super) async fn explode(
 }
 
 async fn explode_at(bounds: SchemaBounds, tools: Tools, value: Json, caller: &Caller) -> String {
-    let standard = ProgramPolicy {
+    let standard = Policy {
         rate: RateLimiter::new(Vec::new(), RateQuota::per_minute(1_000_000)),
         schemas: SchemaSanitizer(bounds),
-        ..ProgramPolicy::default()
+        ..Policy::default()
     };
     let pipeline = standard.over(Arc::new(tools));
     let listed = pipeline

@@ -18,8 +18,8 @@ use toolgate_auth::client::CredentialProvider;
 use toolgate_core::{Error, Item, Json, LogMessage, Rule};
 use toolgate_policy::{
     AccessRule, AccessRules, AuditRecorder, GlobPattern, InputRequestPolicy, MemoryStateStore,
-    OnOutboundSecret, OnPlaceholder, OnSecret, OutputValidation, PerServer, PinEvent, Pins,
-    ProgramPolicy, RateLimiter, RateQuota, RuleAction, SizeLimits,
+    OnOutboundSecret, OnPlaceholder, OnSecret, OutputValidation, PerServer, PinEvent, Pins, Policy,
+    RateLimiter, RateQuota, RuleAction, SizeLimits,
 };
 use toolgate_protocol::{
     dialect::{self, Dialect},
@@ -62,7 +62,7 @@ pub struct ClientBuilder {
     pub(super) revisions: Vec<&'static Dialect>,
     pub(super) era: EraPreference,
     pub(super) functions: ClientCallbacks,
-    pub(super) policy: ProgramPolicy,
+    pub(super) policy: Policy,
     pub(super) trusted: bool,
     pub(super) open_timeout: Duration,
     pub(super) max_rounds: u32,
@@ -95,7 +95,7 @@ impl ClientBuilder {
             revisions: Vec::new(),
             era: EraPreference::default(),
             functions: ClientCallbacks::default(),
-            policy: ProgramPolicy::default(),
+            policy: Policy::default(),
             trusted: false,
             open_timeout: Duration::from_secs(30),
             max_rounds: 10,

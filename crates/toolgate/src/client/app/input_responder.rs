@@ -21,7 +21,7 @@ use toolgate_core::{
     Sanitizer, UntrustedContent,
 };
 use toolgate_policy::{
-    AuditRecorder, InputRequestPolicy, ProgramPolicy, SecretRedactor, SizeLimits, TextSanitizer,
+    AuditRecorder, InputRequestPolicy, Policy, SecretRedactor, SizeLimits, TextSanitizer,
 };
 use toolgate_protocol::{
     json::Json,
@@ -65,11 +65,7 @@ struct InputResponderState {
 }
 
 impl InputResponder {
-    pub(super) fn new(
-        server: &str,
-        functions: ClientCallbacks,
-        duties: &ProgramPolicy,
-    ) -> InputResponder {
+    pub(super) fn new(server: &str, functions: ClientCallbacks, duties: &Policy) -> InputResponder {
         InputResponder(Arc::new(InputResponderState {
             server: server.to_owned(),
             roots: Mutex::new(functions.roots.clone().unwrap_or_default()),

@@ -23,7 +23,7 @@ use toolgate::{
     client::{RemoteOptions, RemoteServer},
     edge::{self, ServerLimits, stdio},
 };
-use toolgate_policy::{AuditRecorder, ConcurrencyLimit, ProgramPolicy};
+use toolgate_policy::{AuditRecorder, ConcurrencyLimit, Policy};
 
 /// A future that is dropped when it was polled so often. It does not wait to be woken, so that it always comes to that.
 struct Polls<F>(Option<Pin<Box<F>>>, usize);
@@ -140,10 +140,10 @@ fn call(id: &str, name: &str) -> Call {
 
 /// A pipeline of all duties that lets one call run at a time and records in that folder.
 fn governed(end: Arc<dyn Service>, folder: &Path) -> Pipeline {
-    let standard = ProgramPolicy {
+    let standard = Policy {
         recorder: Arc::new(AuditRecorder::in_folder(folder).unwrap()),
         concurrency: ConcurrencyLimit::new(1, 1),
-        ..ProgramPolicy::default()
+        ..Policy::default()
     };
     standard.over(end)
 }
@@ -213,9 +213,9 @@ async fn dropped_elsewhere(most: usize, modern: bool) {
     options.probe = modern;
     let (from, to) = split(ours);
     let remote = Arc::new(RemoteServer::open(from, to, options).await.unwrap());
-    let standard = ProgramPolicy {
+    let standard = Policy {
         concurrency: ConcurrencyLimit::new(1, 1),
-        ..ProgramPolicy::default()
+        ..Policy::default()
     };
     let pipeline = standard.over(remote);
     assert!(

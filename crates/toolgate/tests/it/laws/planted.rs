@@ -14,11 +14,11 @@ use toolgate::{
     client::{RemoteOptions, RemoteServer},
     edge::{self, ServerLimits, stdio},
 };
-use toolgate_policy::ProgramPolicy;
+use toolgate_policy::Policy;
 use toolgate_protocol::dialect;
 
 fn governed(end: Arc<dyn Service>) -> Arc<edge::ProtocolServer> {
-    let pipeline = Arc::new(ProgramPolicy::default().over(end));
+    let pipeline = Arc::new(Policy::default().over(end));
     let server = edge::ProtocolServer::new(pipeline, "s", "1", ServerLimits::default());
     Arc::new(server.unwrap())
 }
@@ -161,7 +161,7 @@ proptest! {
             }
             for kind in ItemKind::ALL {
                 let list = ListRequest::all(Caller::new("t"), kind);
-                let catalog = ProgramPolicy::default().over(planter.clone()).list(list).await.unwrap();
+                let catalog = Policy::default().over(planter.clone()).list(list).await.unwrap();
                 let text = &catalog.server_instructions()[0].text;
                 assert!(!text.contains(HIDDEN) && text.starts_with("instructions"));
             }

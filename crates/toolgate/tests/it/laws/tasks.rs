@@ -27,7 +27,7 @@ use toolgate::{
     edge::{self, ServerCapabilities, ServerLimits, TaskOffer},
     handlers::{HandlerExit, Server, TaskSupport, Tool},
 };
-use toolgate_policy::{AccessRules, ConcurrencyLimit, ConcurrencyLimits, ProgramPolicy};
+use toolgate_policy::{AccessRules, ConcurrencyLimit, ConcurrencyLimits, Policy};
 
 const CORE: &str = "2025-11-25";
 
@@ -140,7 +140,7 @@ fn serve(end: Arc<dyn Service>) -> Arc<edge::ProtocolServer> {
 fn planted(standard: bool, first: usize) -> Arc<edge::ProtocolServer> {
     let end = Arc::new(Begins(Planter::new(first)));
     match standard {
-        true => serve(Arc::new(ProgramPolicy::default().over(end))),
+        true => serve(Arc::new(Policy::default().over(end))),
         false => serve(end),
     }
 }
@@ -256,13 +256,13 @@ impl Service for Jobs {
 
 fn jobs(most: usize) -> (Arc<edge::ProtocolServer>, Arc<Jobs>) {
     let jobs = Arc::new(Jobs::default());
-    let duties = ProgramPolicy {
+    let duties = Policy {
         concurrency: ConcurrencyLimit::with_queue(ConcurrencyLimits {
             per_caller: most,
             queue_timeout: Duration::from_secs(600),
             ..ConcurrencyLimits::default()
         }),
-        ..ProgramPolicy::default()
+        ..Policy::default()
     };
     (serve(Arc::new(duties.over(jobs.clone()))), jobs)
 }

@@ -8,7 +8,7 @@ use toolgate::{
     Call, Caller, ChangeFilter, ItemKind, Json, ListRequest, Op, Pipeline, Service,
     client::{OpenError, RemoteServer},
 };
-use toolgate_policy::{CallTimeout, PerServer, ProgramPolicy};
+use toolgate_policy::{CallTimeout, PerServer, Policy};
 
 /// Time limit of the options under test.
 const LIMIT: Duration = Duration::from_secs(3);
@@ -131,12 +131,12 @@ async fn every_request_has_an_end_and_the_server_is_told() {
         let (remote, mut peer) = open().await;
         count += without_a_call(&remote, &mut peer, stateless).await;
         let (remote, mut peer) = open().await;
-        let standard = ProgramPolicy {
+        let standard = Policy {
             deadline: CallTimeout {
                 idle: PerServer::all(LIMIT),
                 ..CallTimeout::default()
             },
-            ..ProgramPolicy::default()
+            ..Policy::default()
         };
         let pipeline = standard.over(Arc::new(remote));
         count += calls(&pipeline, &mut peer, &lists).await;

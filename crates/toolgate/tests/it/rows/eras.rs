@@ -21,8 +21,8 @@ use toolgate::{
     },
 };
 use toolgate_policy::{
-    AccessRule, AccessRules, CallEnd, CallObserver, CallStage, CallView, GlobPattern,
-    ProgramPolicy, RuleAction,
+    AccessRule, AccessRules, CallEnd, CallObserver, CallStage, CallView, GlobPattern, Policy,
+    RuleAction,
 };
 use toolgate_testkit::{NEWEST_REVISION, REVISIONS, SeededRng};
 
@@ -284,10 +284,10 @@ async fn t05_one_call_has_one_verdict_and_one_record_in_every_era() {
     let mut dice = SeededRng::new(0x9e37_79b9_7f4a_7c15);
     let (table, access) = policy(&mut dice);
     let watching = Arc::new(Watching::default());
-    let standard = ProgramPolicy {
+    let standard = Policy {
         access,
         observer: watching.clone(),
-        ..ProgramPolicy::default()
+        ..Policy::default()
     };
     let service = Arc::new(standard.over(Arc::new(Numbers::new())));
     let front = ProtocolServer::new(service, "s", "1", ServerLimits::default()).unwrap();

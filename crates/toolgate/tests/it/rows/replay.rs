@@ -16,10 +16,8 @@ use toolgate::{
     },
 };
 use toolgate_policy::{
-    AccessRules, ApprovalLimits, ApprovalService, ArgumentValidation, AuditRecorder, CallCanceller,
-    CallTimeout, ClientApprovals, ConcurrencyLimit, GatewayPolicy, MemoryStateStore, NoObserver,
-    OutputValidation, Pins, QuorumRules, RateLimiter, RateQuota, RuleAction, SanitizeConfig,
-    SchemaSanitizer, SizeLimits, StateStore, gateway_pipeline,
+    AccessRules, ApprovalLimits, ApprovalService, AuditRecorder, ClientApprovals, ConcurrencyLimit,
+    MemoryStateStore, OperatorPolicy, Pins, Policy, RateLimiter, RateQuota, RuleAction, StateStore,
 };
 
 /// Counts the effects.
@@ -44,33 +42,22 @@ impl Service for Counting {
 fn gate() -> (HttpEndpoint, Arc<Counting>) {
     let recorder = Arc::new(AuditRecorder::log());
     let store: Arc<dyn StateStore> = Arc::new(MemoryStateStore::new());
-    let route = GatewayPolicy {
-        pins: Pins::new(store.clone(), recorder.clone()),
-        approvals: ApprovalService::new(recorder.clone(), store.clone(), ApprovalLimits::default()),
-        quorum: QuorumRules::default(),
-        recorder,
-        observer: Arc::new(NoObserver),
+    let approvals =
+        ApprovalService::new(recorder.clone(), store.clone(), ApprovalLimits::default());
+    let operator = OperatorPolicy {
+        via_client: ClientApprovals::Always,
+        ..OperatorPolicy::new(approvals)
+    };
+    let pins = Pins::new(store, recorder.clone());
+    let route = Policy {
         policy_id: "p1".into(),
-        store,
-        scopes: Default::default(),
         access: AccessRules::default().default_action(RuleAction::Ask),
         rate: RateLimiter::new(Vec::new(), RateQuota::per_minute(100_000)),
-        arguments: ArgumentValidation::default(),
-        input_requests: Default::default(),
-        via_client: ClientApprovals::Always,
-        canceller: CallCanceller::default(),
         concurrency: ConcurrencyLimit::new(1000, 1000),
-        circuit_breaker: Default::default(),
-        deadline: CallTimeout::default(),
-        output_schema: OutputValidation::default(),
-        schemas: SchemaSanitizer::default(),
-        sanitizers: SanitizeConfig::default(),
-        size: SizeLimits::default(),
-        audit_durability: toolgate_policy::PerServer::default(),
-        audit_contents: toolgate_policy::AuditContents::default(),
+        ..Policy::for_gateway(recorder, operator, pins)
     };
     let end = Arc::new(Counting(Scripted::new(), AtomicUsize::new(0)));
-    let service = Arc::new(gateway_pipeline(&route, end.clone()));
+    let service = Arc::new(route.over(end.clone()));
     let front = ProtocolServer::new(service, "gate", "1", ServerLimits::default()).unwrap();
     (
         HttpEndpoint::new(Arc::new(front), HttpLimits::default()),

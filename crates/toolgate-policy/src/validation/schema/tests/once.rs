@@ -1,7 +1,7 @@
 //! A schema is compiled once, however often it is listed and used.
 
 use super::COMPILED;
-use crate::ProgramPolicy;
+use crate::Policy;
 use serde_json::json;
 use std::sync::Arc;
 use toolgate_core::{
@@ -52,7 +52,7 @@ const TIMES: usize = 200;
 #[allow(clippy::print_stdout, reason = "the figures of the test")]
 async fn a_schema_is_compiled_once() {
     let before = COMPILED.get();
-    let pipeline = ProgramPolicy::default().over(Arc::new(Forgetful));
+    let pipeline = Policy::default().over(Arc::new(Forgetful));
     let caller = Caller::new("key:test");
     for time in 0..TIMES {
         let listed = pipeline

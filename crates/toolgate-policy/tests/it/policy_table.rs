@@ -1,8 +1,8 @@
-//! The table of a program without an operator beside the gateway's: each duty is in both, or says here why not.
+//! The policy table: a program has each part of the gateway's pipeline, in the same order, or a reason why not.
 
 use crate::pipeline_fixture::PipelineFixture;
 use toolgate_core::Pipeline;
-use toolgate_policy::{Pins, ProgramPolicy};
+use toolgate_policy::{Pins, Policy};
 
 /// Layers of the gateway only, with the reason why other programs lack them.
 const GATEWAY_ONLY: [(&str, &str); 3] = [
@@ -37,21 +37,21 @@ fn without(all: Vec<&'static str>, left_out: &[(&str, &str)]) -> Vec<&'static st
 }
 
 #[tokio::test]
-async fn each_duty_of_the_gateway_is_one_of_clients_and_servers_or_says_why_not() {
+async fn a_program_has_each_part_of_the_gateway_in_its_order_or_a_reason_why_not() {
     let fixture = PipelineFixture::unrecorded();
     let (layers, rules) = duties(&fixture.pipeline());
-    let pins = Pins::new(fixture.route.store.clone(), fixture.route.recorder.clone());
-    let client = ProgramPolicy {
+    let pins = Pins::new(fixture.store.clone(), fixture.route.recorder.clone());
+    let client = Policy {
         pins: Some(pins),
         in_process_approval: true,
-        ..ProgramPolicy::default()
+        ..Policy::for_program()
     };
     let client = duties(&client.over(fixture.script.clone()));
     let layers = without(layers, &GATEWAY_ONLY);
     let rules = without(rules, &GATEWAY_ONLY);
     assert_eq!(client, (layers.clone(), rules.clone()));
     // A server that sets nothing loses nothing but what it says here.
-    let server = duties(&ProgramPolicy::default().over(fixture.script.clone()));
+    let server = duties(&Policy::for_program().over(fixture.script.clone()));
     let (layers, rules) = (without(layers, &CLIENT_ONLY), without(rules, &CLIENT_ONLY));
     assert_eq!(server, (layers, rules));
     // What is left out is one of the gateway's, or the reason is stale.

@@ -57,7 +57,7 @@ impl Approver {
     }
 
     /// Reports whether both may be the same person: the names are equal, or at least one is unknown.
-    pub(super) fn may_be_same(&self, other: &Approver) -> bool {
+    pub(crate) fn may_be_same(&self, other: &Approver) -> bool {
         match (&self.name, &other.name) {
             (Some(one), Some(other)) => one == other,
             // An approver without a name may be any person.
@@ -68,7 +68,7 @@ impl Approver {
     /// Reports whether this approver made the call: compares their name with the caller's (`operator@NAME`, `key:NAME`
     /// or `NAME`). The owner may approve their own calls from a terminal or the console, unless the call needs several
     /// approvers.
-    pub(super) fn made_call(&self, caller: &Caller, needs: u32) -> bool {
+    pub(crate) fn made_call(&self, caller: &Caller, needs: u32) -> bool {
         let Some(name) = &self.name else {
             return false;
         };
@@ -80,11 +80,11 @@ impl Approver {
         named("operator@") || named("key:") || caller == &**name
     }
 
-    pub(super) fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         json!({"by": self.channel.as_str(), "name": self.name.as_deref(), "owner": self.is_owner})
     }
 
-    pub(super) fn read(value: &Value) -> Option<Approver> {
+    pub(crate) fn read(value: &Value) -> Option<Approver> {
         let by = ApprovalChannel::read(value.get("by")?.as_str()?)?;
         let name = match value.get("name")? {
             Value::Null => None,

@@ -1,0 +1,287 @@
+//! The policy: settings of all layers, rules and sanitizers, and the pipeline that orders them.
+
+mod sanitize_config;
+
+pub use sanitize_config::SanitizeConfig;
+
+use crate::{
+    AccessRules, ApprovalConfirm, ApprovalService, ArgumentValidation, AuditBegin, AuditContents,
+    AuditDurability, AuditEnd, AuditRecorder, CallCanceller, CallObserver, CallTimeout, CatchPanic,
+    CircuitBreaker, ClientApprovals, ConcurrencyLimit, ConcurrencyLimits, FreezeLayer,
+    InProcessConfirm, InputRequestPolicy, NoObserver, OutputValidation, PerServer, PinRule, Pins,
+    QuorumRules, RateLimiter, RateQuota, RequiredScopes, RuleAction, SchemaSanitizer, SizeLimits,
+    SkillIntegrity, TextSanitizer, pins::PinObserver,
+};
+use std::sync::Arc;
+use toolgate_core::{ApprovalStep, Pipeline, Rule, Service};
+
+/// Policy around each call: the settings of all layers, rules and sanitizers, in one table.
+///
+/// A server or client begins with [`Policy::for_program`], which is the default and safe as it is. A gateway begins
+/// with [`Policy::for_gateway`]. Cheap to clone; pipelines of clones share approvals, limits and the audit log.
+#[derive(Clone)]
+pub struct Policy {
+    /// The audit recorder. Default: the log of the program.
+    pub recorder: Arc<AuditRecorder>,
+    /// The observer of calls. Default: none.
+    pub observer: Arc<dyn CallObserver>,
+    /// Identifier of the active policy, for example a digest of the config. Default: `program`.
+    pub policy_id: Arc<str>,
+    /// Policies of an operator. Default: none, as a server or client has no operator.
+    pub operator: Option<OperatorPolicy>,
+    /// Limits on running and waiting calls. Default: those of [`ConcurrencyLimits`].
+    pub concurrency: ConcurrencyLimit,
+    /// Scopes that tokens need, by full names as in the audit log. Default: none.
+    pub scopes: RequiredScopes,
+    /// Pins of definitions. Default of a program: none. A server may change its own definitions; a client has pins
+    /// unless configured otherwise.
+    pub pins: Option<Pins>,
+    /// Access rules. Default of a program: every caller may use every item.
+    pub access: AccessRules,
+    /// Additional rules, evaluated after `access`.
+    pub rules: Vec<Arc<dyn Rule>>,
+    /// Rate limits. Default: 6000 calls per minute for each caller and tool.
+    pub rate: RateLimiter,
+    /// Validation of arguments.
+    pub arguments: ArgumentValidation,
+    /// True if someone in this process approves calls for which rules require it; otherwise these are rejected, unless
+    /// there is an operator. Default: `false`.
+    pub in_process_approval: bool,
+    /// Policy for input requests during a call, which in a gateway and a client come from the server. Default: no form
+    /// may ask for a secret.
+    pub input_requests: InputRequestPolicy,
+    /// The point at which calls wait for the audit log: before they leave, or before their result does.
+    /// Default: depends on the tool, see [`AuditDurability::Auto`].
+    pub audit_durability: PerServer<AuditDurability>,
+    /// Contents of arguments and results in the audit log. Default: digests.
+    pub audit_contents: AuditContents,
+    /// Timeouts of calls.
+    pub deadline: CallTimeout,
+    /// Policy for results that violate their output schema.
+    pub output_schema: OutputValidation,
+    /// Checks of tool schemas.
+    pub schemas: SchemaSanitizer,
+    /// Settings of the sanitizers, and rules for outbound arguments.
+    pub sanitizers: SanitizeConfig,
+    /// Size limits.
+    pub size: SizeLimits,
+}
+
+/// Policies that need an operator, which only a gateway has.
+#[derive(Clone)]
+pub struct OperatorPolicy {
+    /// The service for pending approvals, with the freezes.
+    pub approvals: Arc<ApprovalService>,
+    /// Permission to ask the caller's own client for approval.
+    pub via_client: ClientApprovals,
+    /// Number of approvers that a call needs.
+    pub quorum: QuorumRules,
+    /// Lets the operator stop running calls.
+    pub canceller: CallCanceller,
+    /// Circuit breaker of each server.
+    pub circuit_breaker: CircuitBreaker,
+}
+
+impl OperatorPolicy {
+    /// Creates the default policies of an operator with this approval service.
+    pub fn new(approvals: Arc<ApprovalService>) -> OperatorPolicy {
+        OperatorPolicy {
+            approvals,
+            via_client: ClientApprovals::default(),
+            quorum: QuorumRules::default(),
+            canceller: CallCanceller::default(),
+            circuit_breaker: CircuitBreaker::default(),
+        }
+    }
+}
+
+impl Default for Policy {
+    fn default() -> Policy {
+        Policy::for_program()
+    }
+}
+
+impl Policy {
+    /// Creates the policy of a server or client. All defaults are safe.
+    pub fn for_program() -> Policy {
+        Policy {
+            recorder: Arc::new(AuditRecorder::log()),
+            observer: Arc::new(NoObserver),
+            policy_id: "program".into(),
+            operator: None,
+            concurrency: ConcurrencyLimit::with_queue(ConcurrencyLimits::default()),
+            scopes: RequiredScopes::default(),
+            pins: None,
+            access: AccessRules::default().default_action(RuleAction::Allow),
+            rules: Vec::new(),
+            rate: RateLimiter::new(Vec::new(), RateQuota::per_minute(6000)),
+            arguments: ArgumentValidation::default(),
+            in_process_approval: false,
+            input_requests: InputRequestPolicy::default(),
+            audit_durability: PerServer::default(),
+            audit_contents: AuditContents::default(),
+            deadline: CallTimeout::default(),
+            output_schema: OutputValidation::default(),
+            schemas: SchemaSanitizer::default(),
+            sanitizers: SanitizeConfig::default(),
+            size: SizeLimits::default(),
+        }
+    }
+
+    /// Creates the policy of a gateway: definitions are pinned, and the default rules decide.
+    pub fn for_gateway(
+        recorder: Arc<AuditRecorder>,
+        operator: OperatorPolicy,
+        pins: Pins,
+    ) -> Policy {
+        Policy {
+            recorder,
+            operator: Some(operator),
+            pins: Some(pins),
+            access: AccessRules::default(),
+            ..Policy::for_program()
+        }
+    }
+
+    /// Builds the pipeline in order, from the caller to the service.
+    pub fn over(&self, end: Arc<dyn Service>) -> Pipeline {
+        let operator = self.operator.as_ref();
+        let freezes = || operator.map(|with| FreezeLayer(with.approvals.freezes().clone()));
+        let circuit_breaker = || operator.map(|with| with.circuit_breaker.clone());
+        let approval = self.approval_step();
+        Pipeline::new()
+            // Every call is recorded, also if it is rejected, timed out or abandoned.
+            .layer(self.audit_end())
+            // The operator may stop a call; the stop is recorded as well.
+            .layers(operator.map(|with| with.canceller.clone()))
+            // A panic becomes an error of one call.
+            .layer(CatchPanic)
+            // Bounds the running and waiting calls together.
+            .layer(self.concurrency.admission())
+            // From here on, the item that the call names is known.
+            .resolve()
+            // Hides and rejects items for which the caller's token lacks a scope.
+            .layer(self.scopes.clone())
+            // Queues calls fairly; rules see them after the wait.
+            .layer(self.concurrency.clone())
+            // Rejects calls of frozen items.
+            .rules(freezes())
+            // A server that keeps failing gets no calls for a while, and nobody is asked to approve them.
+            .rules(circuit_breaker())
+            // A changed definition is hidden until someone accepts it.
+            .rules(self.pins.as_ref().map(|_| PinRule))
+            // May hide, deny or require approval.
+            .rule(self.access.clone())
+            .rules(self.rules.iter().cloned())
+            .rule(self.rate.clone())
+            // Validates the arguments before anyone is asked.
+            .rule(self.arguments.clone())
+            // Secrets in outbound arguments.
+            .rule(self.sanitizers.outbound_secrets.clone())
+            // Redaction marks that would overwrite the original text.
+            .rule(self.sanitizers.placeholders.clone())
+            // Combines all required approvals into one; does not wait itself.
+            .optional_approval(approval.clone())
+            // A call that was frozen while its approval was pending does not leave; a running one is stopped.
+            .layers(freezes())
+            // Input requests of the server: sanitized and checked before anyone is asked.
+            .layer(self.input_request_layer(approval))
+            // Writes `call.begin`, with rule and approval: durable before the call leaves, or before the result if it
+            // only reads.
+            .layer(self.audit_begin())
+            .layer(self.deadline.clone())
+            .layer(self.output_schema.clone())
+            // Files of skills must match their entries.
+            .layer(SkillIntegrity)
+            // A tool with schemas that cannot be checked is withheld.
+            .sanitizer(self.schemas)
+            // Marks untrusted content and rewrites errors for callers.
+            .sanitizer(self.sanitizers.untrusted_marker.clone())
+            .sanitizer(self.sanitizers.errors.clone())
+            // Truncates long texts after the redaction: half a secret would not be detected.
+            .sanitizer(self.size.truncation())
+            // Media that do not match their type, and links that run something.
+            .sanitizer(self.sanitizers.media.clone())
+            .sanitizer(self.sanitizers.links.clone())
+            // Secrets, once no invisible characters separate their letters.
+            .sanitizer(self.sanitizers.secrets.clone())
+            // Control and invisible characters.
+            .sanitizer(TextSanitizer)
+            .sanitizer(self.size)
+            // A skill without digests is withheld.
+            .sanitizer(SkillIntegrity)
+            // First to see content from servers: definitions are pinned before they are sanitized.
+            .layers(self.pin_observer(true))
+            // Counts failures of the server, including late responses.
+            .layers(circuit_breaker())
+            .service(end)
+    }
+
+    /// Builds a pipeline that only lists and sanitizes: for the operator's view, which shows withheld and hidden tools
+    /// with the reason. It stores no pins: unseen definitions appear as new.
+    pub fn inspection(&self, end: Arc<dyn Service>) -> Pipeline {
+        Pipeline::new()
+            .layer(CatchPanic)
+            .resolve()
+            .sanitizer(self.schemas)
+            .sanitizer(self.size.truncation())
+            .sanitizer(self.sanitizers.links.clone())
+            .sanitizer(self.sanitizers.secrets.clone())
+            .sanitizer(TextSanitizer)
+            .sanitizer(self.size)
+            .sanitizer(SkillIntegrity)
+            .layers(self.pin_observer(false))
+            .service(end)
+    }
+
+    /// Builds a pipeline that pins definitions as soon as they are listed: for listings before the first call.
+    pub fn pinning(&self, end: Arc<dyn Service>) -> Pipeline {
+        Pipeline::new()
+            .resolve()
+            .layers(self.pin_observer(true))
+            .service(end)
+    }
+
+    fn audit_end(&self) -> AuditEnd {
+        let end = AuditEnd::new(self.recorder.clone(), self.observer.clone())
+            .with_contents(self.audit_contents.clone());
+        // Only the policy of an operator changes while the program runs.
+        match self.operator {
+            Some(_) => end.with_policy(self.policy_id.clone()),
+            None => end,
+        }
+    }
+
+    fn audit_begin(&self) -> AuditBegin {
+        let (recorder, observer) = (self.recorder.clone(), self.observer.clone());
+        AuditBegin::new(recorder, observer, self.policy_id.clone())
+            .with_durability(self.audit_durability.clone())
+            .with_contents(self.audit_contents.clone())
+    }
+
+    /// Returns the step that requests an approval, if anyone can give one.
+    fn approval_step(&self) -> Option<Arc<dyn ApprovalStep>> {
+        match &self.operator {
+            Some(with) => {
+                let (approvals, policy_id) = (with.approvals.clone(), self.policy_id.clone());
+                let confirm = ApprovalConfirm::new(approvals, policy_id, with.via_client);
+                Some(Arc::new(confirm.with_quorum(with.quorum.clone())))
+            }
+            None if self.in_process_approval => Some(Arc::new(InProcessConfirm)),
+            None => None,
+        }
+    }
+
+    fn input_request_layer(&self, approval: Option<Arc<dyn ApprovalStep>>) -> InputRequestPolicy {
+        let layer = self.input_requests.clone();
+        match approval {
+            Some(approval) => layer.with_approval(approval),
+            None => layer,
+        }
+    }
+
+    fn pin_observer(&self, stores: bool) -> Option<PinObserver> {
+        let pins = self.pins.clone()?;
+        Some(PinObserver::new(pins, stores))
+    }
+}
