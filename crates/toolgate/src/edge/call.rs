@@ -3,6 +3,7 @@
 use super::{
     ProtocolServer, Rejection, TaskOffer,
     input_rounds::{self, InputRequester, RoundsOutcome},
+    received_lists::ReceivedLists,
     responder::{CallReport, Responder},
     response::{self, RequestResult},
     tasks,
@@ -33,6 +34,9 @@ pub(crate) struct RequestContext {
     pub(crate) trace: TraceContext,
     /// The connection whose end cancels its calls, if there is one.
     pub(crate) connection: Option<u64>,
+    /// The lists that the client of this connection received. `None` for requests without a connection: their clients
+    /// cannot be distinguished.
+    pub(crate) received_lists: Option<Arc<ReceivedLists>>,
     /// The tasks whose status is sent on the client's notification stream, if it has one.
     pub(crate) session_tasks: Option<Arc<tasks::SessionTasks>>,
     /// The decision log of the call, shared with the code that cancels it.

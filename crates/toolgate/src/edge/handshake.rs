@@ -90,6 +90,7 @@ impl InitializedClient {
             progress_token: None,
             trace: TraceContext::default(),
             connection: link,
+            received_lists: None,
             session_tasks: telling.tasks.clone(),
             decision_log: DecisionLog::default(),
         };

@@ -36,6 +36,7 @@ pub async fn call_in_process(
         progress_token: None,
         trace: TraceContext::default(),
         connection: None,
+        received_lists: None,
         session_tasks: None,
         decision_log: DecisionLog::default(),
     };

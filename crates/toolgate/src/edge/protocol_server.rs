@@ -3,7 +3,6 @@
 use super::{
     QueueLimits, TaskLimits, TaskOffer, TaskView,
     page_cache::ListPageCache,
-    received_lists::ReceivedListsByConnection,
     responder::{OutgoingFrames, Responder},
     stateless::ClientMetadataCache,
     tasks::TaskTable,
@@ -41,8 +40,6 @@ pub struct ProtocolServer {
     memory_budget: Option<Arc<MemoryBudget>>,
     closing: watch::Sender<bool>,
     pub(crate) pages: ListPageCache,
-    /// The lists that clients without a session received.
-    pub(crate) received_lists: ReceivedListsByConnection,
     pub(crate) client_metadata: ClientMetadataCache,
     has_param_headers: Option<Box<dyn Fn() -> bool + Send + Sync>>,
     /// The clock that decides whether sealed state has expired.
@@ -122,7 +119,6 @@ impl ProtocolServer {
             memory_budget: None,
             closing: watch::Sender::new(false),
             pages: ListPageCache::default(),
-            received_lists: ReceivedListsByConnection::default(),
             client_metadata: ClientMetadataCache::default(),
             has_param_headers: None,
             clock: Arc::default(),

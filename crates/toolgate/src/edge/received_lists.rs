@@ -2,16 +2,12 @@
 
 use super::ProtocolServer;
 use std::{
-    collections::HashMap,
     hash::{BuildHasher, RandomState},
-    sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, LazyLock},
     time::Duration,
 };
 use tokio::sync::watch;
 use toolgate_core::{Caller, Catalog, Item, ItemKind, ListRequest, StartWait};
-
-/// Largest number of connections without a session whose lists are remembered.
-const MAX_CONNECTIONS: usize = 1024;
 
 /// Time for which a change waits for list responses in flight to the client.
 const MAX_LIST_WAIT: Duration = Duration::from_secs(60);
@@ -20,12 +16,12 @@ const MAX_LIST_WAIT: Duration = Duration::from_secs(60);
 type ListDigest = u64;
 
 /// The lists that one client received last.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(crate) struct ReceivedLists {
     kinds: watch::Sender<[ReceivedList; ItemKind::ALL.len()]>,
 }
 
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct ReceivedList {
     /// Requests for this list that are in flight.
     in_flight: usize,
@@ -164,33 +160,5 @@ fn kinds_of_notification(kind: ItemKind) -> &'static [ItemKind] {
         ItemKind::Resource | ItemKind::Template | ItemKind::Skill => {
             &[ItemKind::Resource, ItemKind::Template, ItemKind::Skill]
         }
-    }
-}
-
-/// The lists of clients without a session, by connection. Each entry has the time of its last use, as a counter.
-#[derive(Default)]
-pub(crate) struct ReceivedListsByConnection(Mutex<HashMap<u64, (u64, Arc<ReceivedLists>)>>);
-
-impl ReceivedListsByConnection {
-    /// Returns the lists of a connection. At [`MAX_CONNECTIONS`] the least recently used one is evicted.
-    pub(crate) fn of_connection(&self, connection: u64) -> Arc<ReceivedLists> {
-        let mut all = self.connections();
-        let now = all
-            .values()
-            .map(|(used, _)| used + 1)
-            .max()
-            .unwrap_or_default();
-        if all.len() >= MAX_CONNECTIONS && !all.contains_key(&connection) {
-            let oldest = all.iter().min_by_key(|(_, (used, _))| *used);
-            let oldest = oldest.map(|(key, _)| *key);
-            oldest.and_then(|key| all.remove(&key));
-        }
-        let (used, given) = all.entry(connection).or_default();
-        *used = now;
-        given.clone()
-    }
-
-    fn connections(&self) -> MutexGuard<'_, HashMap<u64, (u64, Arc<ReceivedLists>)>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

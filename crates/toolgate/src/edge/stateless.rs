@@ -4,7 +4,7 @@ use super::{
     ProtocolServer,
     call::{self, RequestContext},
     changes, lists,
-    received_lists::{ReceivedLists, ReportedLists, add_pending},
+    received_lists::{ReportedLists, add_pending},
     responder::{OutgoingFrame, Responder, log_level_rank},
     response::{self, RequestResult},
     skills, tasks,
@@ -43,6 +43,7 @@ pub(crate) fn request_context(
         progress_token: meta.progress.clone(),
         trace: meta.trace(),
         connection: None,
+        received_lists: None,
         session_tasks: None,
         decision_log: DecisionLog::default(),
     })
@@ -171,10 +172,9 @@ pub(crate) async fn handle_request(
         }
         other => match ItemKind::listed_by(other).filter(|kind| server.lists_kind(*kind)) {
             Some(kind) => {
-                let given = lists_of_connection(server, context);
+                let given = context.received_lists.as_deref();
                 let (dialect, caller) = (context.dialect, &context.caller);
-                let page =
-                    lists::list_page(server, dialect, caller, (kind, params), given.as_deref());
+                let page = lists::list_page(server, dialect, caller, (kind, params), given);
                 Box::pin(page).await.map(RequestResult::Json)
             }
             None => Err(response::method_not_found(other)),
@@ -196,27 +196,19 @@ fn discover_result(server: &ProtocolServer, context: &RequestContext) -> Json {
     .json()
 }
 
-/// Returns the lists that the client of this connection received. Clients that share a connection cannot be
-/// distinguished: for them nothing is remembered.
-fn lists_of_connection(
-    server: &ProtocolServer,
-    context: &RequestContext,
-) -> Option<Arc<ReceivedLists>> {
-    context
-        .connection
-        .map(|connection| server.received_lists.of_connection(connection))
-}
-
 /// Returns the changed lists to report: those that differ from the client's, or all if that is unknown.
 async fn outdated_lists(
     server: &ProtocolServer,
     context: &RequestContext,
-    given: Option<&ReceivedLists>,
     changed: &[ItemKind],
     told: &mut ReportedLists,
 ) -> Vec<ItemKind> {
-    match given {
-        Some(given) => given.outdated(server, &context.caller, changed, told).await,
+    match &context.received_lists {
+        Some(received) => {
+            received
+                .outdated(server, &context.caller, changed, told)
+                .await
+        }
         None => changed.to_vec(),
     }
 }
@@ -232,7 +224,6 @@ pub(crate) async fn listen(
 ) -> Result<Json, RpcError> {
     let (mut changes, of_tasks) = Box::pin(subscribe(server, context, id, params, outlet)).await?;
     let telling = async {
-        let given = lists_of_connection(server, context);
         let (mut told, mut pending) = (ReportedLists::default(), Vec::new());
         let mut over = false;
         loop {
@@ -245,7 +236,7 @@ pub(crate) async fn listen(
                     }
                     None => over = true,
                 },
-                lists = Box::pin(outdated_lists(server, context, given.as_deref(), &pending, &mut told)), if !pending.is_empty() => {
+                lists = Box::pin(outdated_lists(server, context, &pending, &mut told)), if !pending.is_empty() => {
                     pending.clear();
                     let changed = ChangeSet { lists, updated: Vec::new() };
                     Box::pin(send_changes(changed, id, outlet)).await;

@@ -6,6 +6,7 @@ use super::{
     call::RequestContext,
     handshake::{self, InitializedClient},
     in_flight::{self, RequestWork, StatelessRequestTable},
+    received_lists::ReceivedLists,
     responder::{OutgoingFrames, Responder},
     response, stateless,
 };
@@ -73,6 +74,7 @@ pub async fn serve(
         server,
         caller,
         connection: CONNECTION_COUNT.fetch_add(1, Ordering::Relaxed),
+        received_lists: Arc::default(),
         outlet,
         initialized: legacy,
         on_initialized: opened,
@@ -171,6 +173,8 @@ struct StdioConnection {
     caller: Caller,
     /// The number of this connection.
     connection: u64,
+    /// The lists that its client received, without a session.
+    received_lists: Arc<ReceivedLists>,
     outlet: Responder,
     /// The state of a client with a handshake, after `initialize`.
     initialized: Arc<OnceLock<Arc<InitializedClient>>>,
@@ -323,6 +327,7 @@ impl StdioConnection {
         let mut context =
             stateless::request_context(&self.server, self.caller.clone(), TRANSPORT_NAME, meta)?;
         context.connection = Some(self.connection);
+        context.received_lists = Some(self.received_lists.clone());
         let (handle, registration) = AbortHandle::new_pair();
         let work = RequestWork::new(handle, context.decision_log.clone());
         self.stateless

@@ -267,6 +267,7 @@ fn resume_task(server: &Arc<ProtocolServer>, task: Arc<ServerTask>, read: Recove
         progress_token: None,
         trace: call.trace.clone(),
         connection: None,
+        received_lists: None,
         session_tasks: None,
         decision_log: call.decision_log.clone(),
     };
