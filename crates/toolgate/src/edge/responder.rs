@@ -8,8 +8,10 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 use std::task::{Context, Poll};
+use std::time::Duration;
 use tokio::time::Instant;
 use toolgate_core::{EventSink, ReporterEvent};
+use toolgate_policy::{RateQuota, TokenBucket};
 use toolgate_protocol::{
     dialect::Dialect,
     json::{Json, ObjectWriter},
@@ -267,39 +269,33 @@ impl CallReport {
     }
 }
 
-/// Progress notifications that one call may send at once.
-const PROGRESS_BURST: f64 = 100.0;
-/// Progress notifications that one call may send each second after a burst.
-const PROGRESS_PER_SECOND: f64 = 50.0;
+/// Rate limit of the progress notifications of one call: 100 at once, and 50 each second after that.
+const PROGRESS_QUOTA: RateQuota = RateQuota {
+    count: 100,
+    per: Duration::from_secs(2),
+};
 
 /// The progress that a call has sent: its last value, and the token bucket of the rate limit.
 struct SentProgress {
     last: f64,
-    tokens: f64,
-    refilled: Instant,
+    bucket: TokenBucket,
 }
 
 impl SentProgress {
     fn new() -> SentProgress {
         SentProgress {
             last: f64::NEG_INFINITY,
-            tokens: PROGRESS_BURST,
-            refilled: Instant::now(),
+            bucket: TokenBucket::new(PROGRESS_QUOTA, Instant::now()),
         }
     }
 
     /// Takes a token and stores the value; returns false if the bucket is empty.
     fn take_token(&mut self, progress: f64) -> bool {
-        let now = Instant::now();
-        let waited = now.saturating_duration_since(self.refilled).as_secs_f64();
-        self.tokens = (self.tokens + waited * PROGRESS_PER_SECOND).min(PROGRESS_BURST);
-        self.refilled = now;
-        if self.tokens < 1.0 {
-            return false;
+        let taken = self.bucket.take(Instant::now()).is_ok();
+        if taken {
+            self.last = progress;
         }
-        self.tokens -= 1.0;
-        self.last = progress;
-        true
+        taken
     }
 }
 
