@@ -9,7 +9,7 @@ use crate::{
 };
 use serde_json::{Value, json};
 use std::{collections::HashMap, sync::Arc};
-use toolgate::{BoxFuture, Catalog, ItemKind, Origin};
+use toolgate::{BoxFuture, Catalog, Item, ItemKind, Origin};
 use toolgate_policy::{Pins, StateStore, WritePrecondition, pins::StoredPin};
 
 /// Name of the table of lists in the store.
@@ -46,64 +46,19 @@ impl PinnedLists {
 impl LastLists for PinnedLists {
     fn read(&self, spec: &ServerSpec, kind: ItemKind) -> Option<Catalog> {
         let pins = self.pins_of(spec);
-        let kept: Vec<StoredPin> = pins
-            .stored()
-            .into_iter()
-            .filter(|one| one.same_identity)
-            .collect();
         let row = self.store.row(LISTS_TABLE, &row_key(spec, kind));
         let row = row.and_then(|row| StoredListRow::parse(&row.value));
-        if kept.is_empty() && row.is_none() {
-            return None;
-        }
-        let origin = Origin {
-            server: spec.id.clone(),
-            trusted: spec.trusted,
-        };
-        // Use the latest definition, accepted or not: it is the one that the server would list now.
-        let item = |one: &StoredPin| {
-            let counts = one.pending.as_ref().or(one.accepted.as_ref())?;
-            offline::parse_item(kind, counts, origin.clone())
-        };
-        let of_kind = kept.iter().filter(|one| one.kind == kind);
-        let (items, has_instructions): (Vec<_>, bool) = match &row {
-            Some(row) => {
-                let head = format!("{}.", spec.id);
-                let by_name: HashMap<&str, &StoredPin> = of_kind
-                    .filter_map(|one| Some((one.name.strip_prefix(&head)?, one)))
-                    .collect();
-                // A process may end while it pins the definitions of a list. The rest is not known then.
-                if row
-                    .names
-                    .iter()
-                    .any(|name| !by_name.contains_key(name.as_str()))
-                {
-                    return None;
-                }
-                let named = row.names.iter();
-                let items = named.map(|name| item(by_name.get(name.as_str()).copied()?));
-                (items.collect(), row.has_instructions)
-            }
-            None => (of_kind.map(item).collect(), true),
-        };
-        // A process may end after a list is noted and before its definitions are pinned. Then nothing is known of the list,
-        // and callers wait for the server; an empty list would be complete.
-        let is_empty = row.as_ref().is_some_and(|row| row.names.is_empty());
-        if !is_empty && items.iter().all(Option::is_none) {
-            return None;
-        }
-        let text = has_instructions
+        let items = known_items(spec, kind, row.as_ref(), &pins.stored())?;
+        let text = row
+            .is_none_or(|row| row.has_instructions)
             .then(|| pins.stored_instructions(&spec.id))
             .flatten();
         // A definition that is too long to be stored must not look removed.
-        let missing = items.iter().filter(|item| item.is_none());
-        let missing = missing
-            .map(|_| "a definition that is not stored".to_owned())
-            .take(1);
-        let missing = missing.collect();
+        let missing = items.iter().any(Option::is_none);
+        let missing = missing.then(|| "a definition that is not stored".to_owned());
         Some(Catalog::with_missing_servers(
             items.into_iter().flatten().collect(),
-            missing,
+            missing.into_iter().collect(),
             text,
         ))
     }
@@ -153,6 +108,45 @@ impl StoredListRow {
     }
 }
 
+/// Returns the items of a list in the server's order, each `None` if its definition cannot be restored.
+///
+/// The list as a whole is unknown if one of its names is not pinned, as a process may end before it pins all
+/// definitions of a list, and if no definition can be restored. Then callers wait for the server: a shorter list would
+/// look complete.
+fn known_items(
+    spec: &ServerSpec,
+    kind: ItemKind,
+    row: Option<&StoredListRow>,
+    stored: &[StoredPin],
+) -> Option<Vec<Option<Arc<Item>>>> {
+    let origin = Origin {
+        server: spec.id.clone(),
+        trusted: spec.trusted,
+    };
+    // Use the latest definition, accepted or not: it is the one that the server would list now.
+    let item = |pin: &StoredPin| {
+        let definition = pin.pending.as_ref().or(pin.accepted.as_ref())?;
+        offline::parse_item(kind, definition, origin.clone())
+    };
+    let of_kind = stored
+        .iter()
+        .filter(|pin| pin.same_identity && pin.kind == kind);
+    let items: Vec<Option<Arc<Item>>> = match row {
+        Some(row) => {
+            let prefix = format!("{}.", spec.id);
+            let by_name: HashMap<&str, &StoredPin> = of_kind
+                .filter_map(|pin| Some((pin.name.strip_prefix(&prefix)?, pin)))
+                .collect();
+            let names = row.names.iter();
+            let pinned = names.map(|name| by_name.get(name.as_str()).copied().map(item));
+            pinned.collect::<Option<_>>()?
+        }
+        None => of_kind.map(item).collect(),
+    };
+    let is_empty = row.is_some_and(|row| row.names.is_empty());
+    (is_empty || items.iter().any(Option::is_some)).then_some(items)
+}
+
 /// Returns the key of a row: the configured server ID, the identity of the server, and the item kind.
 fn row_key(spec: &ServerSpec, kind: ItemKind) -> String {
     let is = crate::runtime::pins::identity(spec.address.as_ref(), &spec.command);
@@ -163,8 +157,28 @@ fn row_key(spec: &ServerSpec, kind: ItemKind) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use toolgate::{Definition, Item, Json};
-    use toolgate_policy::{AuditRecorder, MemoryStateStore};
+    use toolgate::{
+        Call, Caller, ChangeFilter, ChangeStream, Definition, Error, Json, ListRequest, Outcome,
+        Service,
+    };
+    use toolgate_policy::{AuditRecorder, MemoryStateStore, Policy};
+
+    /// Service that only lists.
+    struct FixedList(Catalog);
+
+    impl Service for FixedList {
+        fn list(&self, _: ListRequest) -> BoxFuture<'_, Result<Catalog, Error>> {
+            Box::pin(async { Ok(self.0.clone()) })
+        }
+
+        fn call(&self, _: Call) -> BoxFuture<'_, Result<Outcome, Error>> {
+            unreachable!()
+        }
+
+        fn changes(&self, _: ChangeFilter) -> BoxFuture<'_, Result<ChangeStream, Error>> {
+            unreachable!()
+        }
+    }
 
     fn listed(spec: &ServerSpec, tools: &[&str]) -> Catalog {
         let origin = Origin {
@@ -195,5 +209,34 @@ mod tests {
         lists.write(&spec, tool, &listed(&spec, &[])).await;
         let known = lists.read(&spec, tool).expect("the server has no tools");
         assert!(known.items().is_empty());
+    }
+
+    /// A list without some of its tools would look complete.
+    #[tokio::test]
+    async fn a_list_is_not_known_until_all_its_definitions_are_pinned() {
+        let store: Arc<dyn StateStore> = Arc::new(MemoryStateStore::new());
+        let pins = Pins::new(store.clone(), Arc::new(AuditRecorder::log()));
+        let lists = PinnedLists::new(pins.clone(), store);
+        let spec = ServerSpec::new("files", vec!["serve".to_owned()]);
+        let tool = ItemKind::Tool;
+        lists
+            .write(&spec, tool, &listed(&spec, &["read", "write"]))
+            .await;
+        let pin = async |names: &[&str]| {
+            let policy = Policy::for_program();
+            let policy = Policy {
+                pins: Some(lists.pins_of(&spec)),
+                ..policy
+            };
+            let servers = Arc::new(FixedList(listed(&spec, names)));
+            let request = ListRequest::all(Caller::new("toolgate"), tool);
+            policy.pinning(servers).list(request).await.unwrap();
+        };
+        pin(&["read"]).await;
+        assert!(lists.read(&spec, tool).is_none(), "one of two is pinned");
+        pin(&["read", "write"]).await;
+        let known = lists.read(&spec, tool).expect("both are pinned");
+        assert_eq!(known.items().len(), 2);
+        assert!(known.missing_servers().is_empty());
     }
 }
