@@ -4,13 +4,13 @@ use super::StartOptions;
 use crate::{
     authentication::{CallerTokens, RejectionLimiter},
     banner::{StartupBanner, option_words},
+    config::Config,
     console::WebConsole,
     oauth::{self, BrowserSignIns, PendingIdentifications, SignInInstructions, SignInLinks},
     operator::{
         ConsoleSessions,
         api::{DefinitionNotes, OperatorApi},
     },
-    runtime::active::ActiveSnapshot,
     runtime::call_feed::CallFeed,
     runtime::compose,
     runtime::last_lists::PinnedLists,
@@ -18,6 +18,7 @@ use crate::{
     runtime::persistent_tasks::PersistentTasks,
     runtime::reload::ConfigReloader,
     runtime::snapshot::{GatewayResources, PolicyBackends, connectable, console_url},
+    runtime::{self, active::ActiveSnapshot},
     serve::edge_audit::EdgeAudit,
     serve::routes::{HttpRoutes, UserSignInRoutes},
     servers::ServerSupervisor,
@@ -47,83 +48,35 @@ impl GatewayParts {
         guardian: Arc<Guardian>,
         address: Option<SocketAddr>,
     ) -> Result<GatewayParts, String> {
-        let sessions = store.clone();
-        let config = &start.config;
-        let recorder = Arc::new(AuditRecorder::new(journal.clone()));
-        let board = Arc::new(CallFeed::new());
-        let kept = PolicyBackends {
-            pins: crate::runtime::pins::create_pins(store.clone(), recorder.clone(), board.clone()),
-            feed: board,
-            approvals: ApprovalService::new(
-                recorder.clone(),
-                store.clone(),
-                compose::approval_limits(config),
-            ),
-            recorder,
-            store,
-        };
-        let (board, desk) = (kept.feed.clone(), kept.approvals.clone());
-        let bearers = Arc::<CallerTokens>::default();
-        let links = Arc::<SignInLinks>::default();
-        let last = Arc::new(PinnedLists::new(kept.pins.clone(), kept.store.clone()));
-        let shared = GatewayResources {
-            backends: kept,
-            supervisor: Arc::new(
-                ServerSupervisor::new(guardian).with_lists_and_tokens(last, bearers.clone()),
-            ),
-            budget: MemoryBudget::new(config.limits.memory_bytes),
-            address,
-            credentials_dir: oauth::credentials_dir(&start.data),
-            instructions: SignInInstructions::new(address.map(console_url), &start.stdio),
-            sign_in_links: links.clone(),
-            caller_tokens: bearers,
-        };
-        let (supervisor, room) = (shared.supervisor.clone(), shared.budget.clone());
-        let plan = shared.build_snapshot(config.clone(), None).await?;
-        SecretRedactor::install(&plan.config.secret_rules.files);
-        supervisor.replace_servers(plan.leases());
-        let live = Arc::new(ActiveSnapshot::new(plan));
+        let shared = gateway_resources(start, journal, store.clone(), guardian, address);
+        let approvals = shared.backends.approvals.clone();
+        let (feed, budget) = (shared.backends.feed.clone(), shared.budget.clone());
+        let (supervisor, links) = (shared.supervisor.clone(), shared.sign_in_links.clone());
+        let snapshot = shared.build_snapshot(start.config.clone(), None).await?;
+        SecretRedactor::install(&snapshot.config.secret_rules.files);
+        supervisor.replace_servers(snapshot.leases());
+        let active = Arc::new(ActiveSnapshot::new(snapshot));
         let reloader = Arc::new(ConfigReloader::new(
             shared,
-            live.clone(),
+            active.clone(),
             start.config_listen,
         ));
-        let witness = Arc::new(EdgeAudit::new(journal.clone()));
-        let server = ProtocolServer::new(
-            live.clone(),
-            "toolgate",
-            env!("CARGO_PKG_VERSION"),
-            compose::server_limits(config),
-        );
-        let server = server.map_err(|e| e.public_message().to_owned())?;
-        let server = server
-            .with_instructions_provider(live.clone())
-            .with_memory_budget(room)
-            .with_clock(desk.clock().clone());
-        // Any server may be slow, and so may the approver, so every tool can run as a task.
-        let server = server.with_capabilities(ServerCapabilities {
-            tasks: TaskOffer::Every,
-            extensions: Some(compose::server_extensions()),
-            ..ServerCapabilities::default()
-        });
-        let server = match tasks {
-            Some(kept) => {
-                let gone = |process: &str| kept.has_ended(process);
-                server.with_task_store(kept.store.clone(), &kept.process, gone)
-            }
-            None => server,
-        };
-        let server = Arc::new(server.with_rejection_log(witness.clone()));
-        let logins = address
-            .map(|address| Arc::new(ConsoleSessions::new(connectable(address), sessions.clone())));
+        let edge_audit = Arc::new(EdgeAudit::new(journal.clone()));
+        let server = protocol_server(&start.config, &active)?
+            .with_memory_budget(budget)
+            .with_clock(approvals.clock().clone())
+            .with_rejection_log(edge_audit.clone());
+        let server = Arc::new(with_tasks(server, tasks));
+        let sessions =
+            address.map(|address| Arc::new(ConsoleSessions::new(connectable(address), store)));
         let operator = Arc::new(OperatorApi {
-            feed: board,
-            approvals: desk,
+            feed,
+            approvals,
             supervisor: supervisor.clone(),
-            active: live.clone(),
+            active: active.clone(),
             reloader: reloader.clone(),
             server: server.clone(),
-            sessions: logins.clone(),
+            sessions: sessions.clone(),
             endpoint: address.map(|a| format!("http://{}/mcp", connectable(a))),
             data: start.data.display().to_string(),
             flags: option_words(&start.stdio, &["--config", "--data"]),
@@ -131,28 +84,11 @@ impl GatewayParts {
             journal: journal.clone(),
             notes: DefinitionNotes::default(),
         });
-        let routes = logins.map(|logins| {
-            Arc::new(HttpRoutes {
-                active: live.clone(),
-                endpoint: HttpEndpoint::new(server.clone(), compose::http_limits(config)),
-                console: WebConsole {
-                    sessions: logins,
-                    operator: operator.clone(),
-                    sign_ins: BrowserSignIns::new(oauth::credentials_dir(&start.data)),
-                },
-                user_sign_in: UserSignInRoutes {
-                    links,
-                    sign_ins: BrowserSignIns::new(oauth::credentials_dir(&start.data)),
-                    identifications: PendingIdentifications::new(),
-                },
-                edge_audit: witness,
-                keys: operator.approvals.freezes().keys().clone(),
-                rejections: RejectionLimiter::new(),
-            })
-        });
+        let routes = sessions
+            .map(|sessions| Arc::new(http_routes(start, &operator, sessions, links, edge_audit)));
         Ok(GatewayParts {
             server,
-            active: live,
+            active,
             reloader,
             supervisor,
             operator,
@@ -185,6 +121,96 @@ impl GatewayParts {
                 .map(|_| ALL_ADDRESSES_NOTE.to_owned()),
         };
         ready.render()
+    }
+}
+
+/// Creates the state that outlives every config.
+fn gateway_resources(
+    start: &StartOptions,
+    journal: &Arc<AuditJournal>,
+    store: Arc<dyn StateStore>,
+    guardian: Arc<Guardian>,
+    address: Option<SocketAddr>,
+) -> GatewayResources {
+    let recorder = Arc::new(AuditRecorder::new(journal.clone()));
+    let feed = Arc::new(CallFeed::new());
+    let pins = runtime::pins::create_pins(store.clone(), recorder.clone(), feed.clone());
+    let limits = compose::approval_limits(&start.config);
+    let last_lists = Arc::new(PinnedLists::new(pins.clone(), store.clone()));
+    let caller_tokens = Arc::<CallerTokens>::default();
+    GatewayResources {
+        backends: PolicyBackends {
+            pins,
+            feed,
+            approvals: ApprovalService::new(recorder.clone(), store.clone(), limits),
+            recorder,
+            store,
+        },
+        supervisor: Arc::new(
+            ServerSupervisor::new(guardian)
+                .with_lists_and_tokens(last_lists, caller_tokens.clone()),
+        ),
+        budget: MemoryBudget::new(start.config.limits.memory_bytes),
+        address,
+        credentials_dir: oauth::credentials_dir(&start.data),
+        instructions: SignInInstructions::new(address.map(console_url), &start.stdio),
+        sign_in_links: Arc::default(),
+        caller_tokens,
+    }
+}
+
+/// Creates the server for callers.
+fn protocol_server(
+    config: &Config,
+    active: &Arc<ActiveSnapshot>,
+) -> Result<ProtocolServer, String> {
+    let limits = compose::server_limits(config);
+    let version = env!("CARGO_PKG_VERSION");
+    let server = ProtocolServer::new(active.clone(), "toolgate", version, limits)
+        .map_err(|error| error.public_message().to_owned())?;
+    let server = server.with_instructions_provider(active.clone());
+    // Any server may be slow, and so may the approver, so every tool can run as a task.
+    Ok(server.with_capabilities(ServerCapabilities {
+        tasks: TaskOffer::Every,
+        extensions: Some(compose::server_extensions()),
+        ..ServerCapabilities::default()
+    }))
+}
+
+/// Sets the store of tasks, if there is one. The server needs its clock before.
+fn with_tasks(server: ProtocolServer, tasks: Option<&PersistentTasks>) -> ProtocolServer {
+    let Some(tasks) = tasks else {
+        return server;
+    };
+    let has_ended = |process: &str| tasks.has_ended(process);
+    server.with_task_store(tasks.store.clone(), &tasks.process, has_ended)
+}
+
+/// Creates the HTTP routes.
+fn http_routes(
+    start: &StartOptions,
+    operator: &Arc<OperatorApi>,
+    sessions: Arc<ConsoleSessions>,
+    links: Arc<SignInLinks>,
+    edge_audit: Arc<EdgeAudit>,
+) -> HttpRoutes {
+    let limits = compose::http_limits(&start.config);
+    HttpRoutes {
+        active: operator.active.clone(),
+        endpoint: HttpEndpoint::new(operator.server.clone(), limits),
+        console: WebConsole {
+            sessions,
+            operator: operator.clone(),
+            sign_ins: BrowserSignIns::new(oauth::credentials_dir(&start.data)),
+        },
+        user_sign_in: UserSignInRoutes {
+            links,
+            sign_ins: BrowserSignIns::new(oauth::credentials_dir(&start.data)),
+            identifications: PendingIdentifications::new(),
+        },
+        edge_audit,
+        keys: operator.approvals.freezes().keys().clone(),
+        rejections: RejectionLimiter::new(),
     }
 }
 

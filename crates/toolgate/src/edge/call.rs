@@ -53,19 +53,14 @@ pub(crate) async fn handle_operation(
     outlet: &Responder,
     asker: Option<&dyn InputRequester>,
 ) -> Result<RequestResult, RpcError> {
-    let mut read = match operation::OperationParams::read(method, params) {
-        Ok(read) => read,
-        Err(reason) => {
-            let refused = context.rejection(method, None, reason);
+    let mut call = match read_call(server, context, id, (method, params)) {
+        Ok(call) => call,
+        Err((tool, error)) => {
+            let refused = context.rejection(method, tool.as_deref(), &error.message);
             Box::pin(server.log_rejection(refused)).await;
-            return Err(response::invalid_params(reason));
+            return Err(error);
         }
     };
-    if let Err(error) = server.check_name_length(&read.name) {
-        let refused = context.rejection(method, None, &error.message);
-        Box::pin(server.log_rejection(refused)).await;
-        return Err(error);
-    }
     let report = || {
         Arc::new(CallReport::new(
             outlet.clone(),
@@ -74,20 +69,11 @@ pub(crate) async fn handle_operation(
             context.log_level,
         ))
     };
-    let mut call = context.build_call(&mut read, crate::ids::call_id(), id);
-    if let Some(params) = params {
-        call.held_permits.hold(params);
-    }
     // Without a progress token and a log level, no event would be sent.
     let wanted = (context.progress_token.is_some() || context.log_level.is_some()).then(report);
     if let Some(report) = &wanted {
         let logs = report.min_log_level();
         call.reporter = CallReporter::new(report.clone()).with_min_log_level(logs);
-    }
-    if let Err(error) = restore_round(server, context, &mut call, read) {
-        let refused = context.rejection(method, Some(call.name()), error.public_message());
-        Box::pin(server.log_rejection(refused)).await;
-        return Err(response::invalid_params(error.public_message()));
     }
     if server.offered.tasks != TaskOffer::None
         && let Some(wish) = Box::pin(tasks::task_trigger(server, context, &call, params)).await?
@@ -116,11 +102,48 @@ pub(crate) async fn handle_operation(
         }
         Err(error) => error,
     };
-    // The parameters are valid, see above. The error response needs the name again.
+    failed_response(server, context, &error, (method, params))
+}
+
+/// Reads the call of a request, with the state of its earlier rounds.
+///
+/// # Errors
+/// The request is invalid. Returns the name of the item if it was read, and the error.
+fn read_call(
+    server: &ProtocolServer,
+    context: &RequestContext,
+    id: &Id,
+    (method, params): (&str, Option<&Json>),
+) -> Result<Call, (Option<String>, RpcError)> {
+    let mut read = operation::OperationParams::read(method, params)
+        .map_err(|reason| (None, response::invalid_params(reason)))?;
+    server
+        .check_name_length(&read.name)
+        .map_err(|error| (None, error))?;
+    let mut call = context.build_call(&mut read, crate::ids::call_id(), id);
+    if let Some(params) = params {
+        call.held_permits.hold(params);
+    }
+    match restore_round(server, context, &mut call, read) {
+        Ok(()) => Ok(call),
+        Err(error) => {
+            let error = response::invalid_params(error.public_message());
+            Err((Some(call.name().to_owned()), error))
+        }
+    }
+}
+
+/// Returns the response to a failed call. Its parameters are valid; the response needs the name in them.
+fn failed_response(
+    server: &ProtocolServer,
+    context: &RequestContext,
+    error: &Error,
+    (method, params): (&str, Option<&Json>),
+) -> Result<RequestResult, RpcError> {
     let named =
         operation::OperationParams::read(method, params).map_err(response::invalid_params)?;
     let named = (named.op, named.name.as_str());
-    response::failed_call_response(&error, named, context.dialect, &server.info)
+    response::failed_call_response(error, named, context.dialect, &server.info)
         .map(RequestResult::Json)
 }
 

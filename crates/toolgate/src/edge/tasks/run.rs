@@ -93,26 +93,9 @@ pub(crate) async fn run_call(
         TaskTrigger::Immediately(Some(wanted)) => wanted.min(limits.lifetime),
         _ => limits.lifetime,
     };
-    let task = Arc::new(ServerTask::new(NewTask {
-        owner: context.caller.clone(),
-        connection: context.connection,
-        form: context.dialect.tasks,
-        call: call.id.clone(),
-        tool: call.name().to_owned(),
-        task_control: background.clone(),
-        decision_log: call.decision_log.clone(),
-        lifetime: life,
-        poll_interval: limits.poll_interval,
-        polls_per_minute: limits.polls_per_minute,
-        store: server.tasks.store(),
-    }));
+    let task = Arc::new(new_task(server, context, &call, life, &background));
     call.task_control = background.clone();
-    let told = TaskReporter {
-        task: task.clone(),
-        to: call.reporter.clone(),
-    };
-    call.reporter =
-        CallReporter::new(Arc::new(told)).with_min_log_level(call.reporter.min_log_level());
+    report_to_task(&mut call, &task);
     // In 2025-11-25 progress continues until the task ends.
     let lasting = context.dialect.tasks == TaskForm::Core;
     let closer = report.close_on_drop();
@@ -133,20 +116,8 @@ pub(crate) async fn run_call(
     let waited = AbortWorkOnDrop(Some(spawn_work(async move {
         let _working = CancelTaskOnDrop(work.task.clone());
         let _closer = closer;
-        if ready.await.is_err() {
-            return;
-        }
-        let name = call.name().to_owned();
-        let Some(answer) = work.run_rounds(call, keeps.as_deref()).await else {
-            return;
-        };
-        if work.task.answer_caller() {
-            let (dialect, about) = (work.context.dialect, &work.server.info);
-            let failed =
-                |error| response::failed_call_response(&error, (Op::Tool, &name), dialect, about);
-            let _ = done.send(answer.or_else(failed));
-        } else {
-            work.finish(answer, &name).await;
+        if ready.await.is_ok() {
+            work.respond(call, keeps.as_deref(), done).await;
         }
     })));
     let running = RunningCall {
@@ -168,6 +139,40 @@ pub(crate) async fn run_call(
     }
 }
 
+/// Returns the task that a call may become.
+fn new_task(
+    server: &ProtocolServer,
+    context: &RequestContext,
+    call: &Call,
+    lifetime: Duration,
+    task_control: &TaskControl,
+) -> ServerTask {
+    let limits = &server.limits.tasks;
+    ServerTask::new(NewTask {
+        owner: context.caller.clone(),
+        connection: context.connection,
+        form: context.dialect.tasks,
+        call: call.id.clone(),
+        tool: call.name().to_owned(),
+        task_control: task_control.clone(),
+        decision_log: call.decision_log.clone(),
+        lifetime,
+        poll_interval: limits.poll_interval,
+        polls_per_minute: limits.polls_per_minute,
+        store: server.tasks.store(),
+    })
+}
+
+/// Reports the events of a call to its task as well.
+fn report_to_task(call: &mut Call, task: &Arc<ServerTask>) {
+    let min_log_level = call.reporter.min_log_level();
+    let reporter = TaskReporter {
+        task: task.clone(),
+        to: call.reporter.clone(),
+    };
+    call.reporter = CallReporter::new(Arc::new(reporter)).with_min_log_level(min_log_level);
+}
+
 /// Spawns the work of a task.
 pub(super) fn spawn_work(work: impl Future<Output = ()> + Send + 'static) -> AbortHandle {
     #[allow(
@@ -187,6 +192,32 @@ pub(super) struct TaskWork {
 }
 
 impl TaskWork {
+    /// Runs the call and sends its response: to the caller if it still waits, else to the task.
+    async fn respond(
+        self,
+        call: Call,
+        again: Option<&RecoveryState>,
+        done: oneshot::Sender<TaskResponse>,
+    ) {
+        let name = call.name().to_owned();
+        let Some(answer) = self.run_rounds(call, again).await else {
+            return;
+        };
+        if self.task.answer_caller() {
+            let _ = done.send(self.response(answer, &name));
+        } else {
+            self.finish(answer, &name).await;
+        }
+    }
+
+    /// Returns the response to the call with this result.
+    fn response(&self, answer: Result<Json, Error>, name: &str) -> TaskResponse {
+        let (dialect, about) = (self.context.dialect, &self.server.info);
+        answer.or_else(|error| {
+            response::failed_call_response(&error, (Op::Tool, name), dialect, about)
+        })
+    }
+
     /// Runs the call and returns its result, or `None` if the lifetime of the task is over first.
     pub(super) async fn run_rounds(
         &self,
@@ -212,10 +243,7 @@ impl TaskWork {
 
     /// Ends the task with the response to its call.
     pub(super) async fn finish(&self, answer: Result<Json, Error>, name: &str) {
-        let (dialect, about) = (self.context.dialect, &self.server.info);
-        let failed =
-            |error| response::failed_call_response(&error, (Op::Tool, name), dialect, about);
-        self.task.finish(answer.or_else(failed)).await;
+        self.task.finish(self.response(answer, name)).await;
     }
 }
 
