@@ -86,8 +86,8 @@ mod tests {
 
     #[test]
     fn reports_a_rule_below_a_stricter_one() {
-        let allow = "tools = [\"s.read_*\"]\nthen = \"allow\"";
-        let deny = "tools = [\"s.*\"]\nthen = \"deny\"";
+        let allow = "tools = [\"s.read_*\"]\naction = \"allow\"";
+        let deny = "tools = [\"s.*\"]\naction = \"deny\"";
         let told = [
             "rule 1 (line 5) never decides: rule 2 (line 8) matches the same calls and is stricter",
         ];
@@ -99,7 +99,7 @@ mod tests {
         let told = [
             "rule 2 (line 8) never decides: rule 1 (line 5) matches the same calls and has the same action",
         ];
-        assert_eq!(noted(&[deny, "tools = [\"s.x\"]\nthen = \"deny\""]), told);
+        assert_eq!(noted(&[deny, "tools = [\"s.x\"]\naction = \"deny\""]), told);
         let told =
             ["rule 1 (line 5) matches nothing: its \"except\" excludes all of its \"tools\""];
         assert_eq!(

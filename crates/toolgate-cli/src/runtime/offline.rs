@@ -70,7 +70,6 @@ impl OfflineView {
             ),
             pins: Pins::new(store.clone(), recorder.clone()),
             recorder,
-            store,
         };
         let pins = crate::runtime::pins::with_settings(&config, kept.pins.clone());
         let mut route = compose::gateway_policy(&config, &kept, pins.clone(), None);

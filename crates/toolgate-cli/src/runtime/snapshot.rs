@@ -21,7 +21,7 @@ use toolgate::{
     edge::http::HostGuard,
 };
 use toolgate_auth::Secret;
-use toolgate_policy::{ApprovalService, AuditRecorder, Pins, Policy, StateStore};
+use toolgate_policy::{ApprovalService, AuditRecorder, Pins, Policy};
 use toolgate_protocol::memory_budget::MemoryBudget;
 
 /// Backends that the policies of all snapshots share: audit log, call feed, approvals, store and pins.
@@ -29,7 +29,6 @@ pub(crate) struct PolicyBackends {
     pub(crate) recorder: Arc<AuditRecorder>,
     pub(crate) feed: Arc<CallFeed>,
     pub(crate) approvals: Arc<ApprovalService>,
-    pub(crate) store: Arc<dyn StateStore>,
     /// Pinned definitions, without the settings of a config.
     pub(crate) pins: Pins,
 }

@@ -144,7 +144,6 @@ fn gateway_resources(
             feed,
             approvals: ApprovalService::new(recorder.clone(), store.clone(), limits),
             recorder,
-            store,
         },
         supervisor: Arc::new(
             ServerSupervisor::new(guardian)

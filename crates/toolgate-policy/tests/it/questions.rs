@@ -185,10 +185,14 @@ async fn t51_forms_can_be_let_through_and_kinds_can_be_off() {
 
     let mut off = fixture(|| vec![form(json!({"name": {"type": "string"}}))]);
     off.route.input_requests.elicitation_forms = PerServer::all(ElicitationPolicy::Off);
-    assert!(text(off.go(call(&off, Op::Tool, "look")).await).contains("elicitation_forms = \"off\""));
+    assert!(
+        text(off.go(call(&off, Op::Tool, "look")).await).contains("elicitation_forms = \"off\"")
+    );
     let mut off = fixture(|| vec![page("https://bank.example/")]);
     off.route.input_requests.elicitation_urls = PerServer::all(false);
-    assert!(text(off.go(call(&off, Op::Tool, "look")).await).contains("elicitation_urls = \"off\""));
+    assert!(
+        text(off.go(call(&off, Op::Tool, "look")).await).contains("elicitation_urls = \"off\"")
+    );
     let mut off = fixture(|| vec![InputRequestKind::Roots]);
     off.route.input_requests.roots = PerServer::all(false);
     assert!(text(off.go(call(&off, Op::Tool, "look")).await).contains("roots = false"));
