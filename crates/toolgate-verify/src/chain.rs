@@ -153,6 +153,51 @@ impl ChainVerifier<'_> {
         Ok(SegmentEnd::Complete)
     }
 
+    /// Checks that the record continues the chain.
+    fn check_position(&self, record: &RecordValue, event: &str, seq: u64) -> Result<(), String> {
+        let version = record.num("v");
+        if version != Some(1) {
+            let found = version.map_or_else(
+                || "no format version".to_owned(),
+                |v| format!("format version {v}"),
+            );
+            return Err(format!(
+                "the record has {found}; this program supports version 1"
+            ));
+        }
+        let number = record.num("seq");
+        if number != Some(seq) {
+            let found = number.map_or_else(
+                || "a record without a number".to_owned(),
+                |n| format!("record {n}"),
+            );
+            return Err(format!(
+                "{found} stands where record {seq} must follow: a record was removed, inserted or moved"
+            ));
+        }
+        if record.str("prev") != Some(&self.prev) {
+            return Err(format!(
+                "record {seq} does not continue the previous record: its \"prev\" differs"
+            ));
+        }
+        if record.str("chain") != Some(&self.chain.name) || record.num("seg") != Some(self.segment)
+        {
+            return Err(format!("record {seq} belongs to another chain or segment"));
+        }
+        if (event == "genesis") != (seq == 1) {
+            return Err("a chain begins with one \"genesis\" record, and has no other".to_owned());
+        }
+        if record.num("ts").is_none()
+            || record.num("mono").is_none()
+            || record.str("boot").is_none()
+        {
+            return Err(format!(
+                "record {seq} has no time: \"ts\", \"mono\" and \"boot\" are required"
+            ));
+        }
+        Ok(())
+    }
+
     fn record(&mut self, text: &[u8]) -> Result<(), String> {
         let record = json::read(text).ok_or("the line is not a canonical record")?;
         let bare = format!("toolgate-journal-record-v1\n{}", record.without("h").text());
@@ -162,18 +207,7 @@ impl ChainVerifier<'_> {
         }
         let seq = self.chain.records + 1;
         let event = record.str("ev").ok_or("the record has no event")?;
-        let fits = record.num("v") == Some(1)
-            && record.str("chain") == Some(&self.chain.name)
-            && record.num("seq") == Some(seq)
-            && record.num("seg") == Some(self.segment)
-            && record.str("prev") == Some(&self.prev)
-            && (event == "genesis") == (seq == 1)
-            && record.num("ts").is_some()
-            && record.num("mono").is_some()
-            && record.str("boot").is_some();
-        if !fits {
-            return Err(format!("record {seq} of the chain is expected here"));
-        }
+        self.check_position(&record, event, seq)?;
         self.own(event, &record)?;
         self.end.add(event, &record, seq == self.start);
         match self.heads.get(&seq) {

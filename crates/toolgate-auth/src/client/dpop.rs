@@ -41,7 +41,7 @@ impl DpopKey {
         let failed = |bad: jose::InvalidKey| {
             AuthError::new(
                 AuthErrorKind::Store,
-                format!("the DPoP key cannot be used: {bad}"),
+                format!("the stored DPoP key is damaged: {bad}; sign in again"),
             )
         };
         let (key, kept) = match kept {

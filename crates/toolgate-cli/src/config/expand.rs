@@ -127,8 +127,9 @@ impl<'a> ConfigField<'a> {
     /// Returns the program of a command with its variables and `~` expanded.
     pub(super) fn program(&self) -> Result<String, ConfigError> {
         let path = expand_home(&self.expanded()?, home()).map_err(|wrong| self.key_error(wrong))?;
-        let not_text =
-            |_| self.key_error("has a home directory that is not UTF-8; write the path without ~");
+        let not_text = |_| {
+            self.key_error("begins with ~, but the path of the home directory is not UTF-8; move the program to another directory")
+        };
         path.into_os_string().into_string().map_err(not_text)
     }
 }

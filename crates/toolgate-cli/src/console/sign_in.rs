@@ -138,7 +138,9 @@ fn redirect_uri(request: &Request<Incoming>) -> Result<String, String> {
     let origin = one(header::ORIGIN).unwrap_or_else(|| format!("http://{host}"));
     let (scheme, name) = origin.split_once("://").unwrap_or_default();
     if name != host {
-        return Err("this request does not come from the console page".to_owned());
+        return Err(format!(
+            "the Origin {origin:?} does not match the Host {host:?}; a proxy in between must pass on the Host header"
+        ));
     }
     let bare = name.rsplit_once(':').map_or(name, |(bare, _)| bare);
     let near = matches!(bare, "localhost" | "127.0.0.1" | "[::1]");

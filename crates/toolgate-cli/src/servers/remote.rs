@@ -95,12 +95,15 @@ pub(super) async fn http_options(
     let mut http = HttpOptions::default();
     for (name, given) in &address.headers {
         let value = launch.read(given, within).await.map_err(|why| {
-            let why = format!("its header {name} cannot be sent: {why}");
+            let why = format!("the value of its header {name} is unavailable: {why}");
             (why, given.can_retry())
         })?;
-        http = http
-            .header(name, value.reveal())
-            .map_err(|bad| (format!("its header {name} cannot be sent: {bad}"), false))?;
+        http = http.header(name, value.reveal()).map_err(|bad| {
+            (
+                format!("the value of its header {name} is not valid in HTTP: {bad}"),
+                false,
+            )
+        })?;
     }
     Ok(http)
 }

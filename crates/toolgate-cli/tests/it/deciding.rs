@@ -69,7 +69,7 @@ fn an_approval_outlives_the_gateway_and_is_used_once() {
 fn pending_calls_of_the_command_line_leave_connections_for_decisions() {
     const CALLS: usize = 70;
     const MAX_CALLS: usize = 48;
-    let data = Arc::new(TempDir::new("full-socket"));
+    let data = Arc::new(TempDir::short());
     let config = format!(
         "[limits]\napprovals_per_caller = 100\n[server.demo]\ncommand = [{:?}, \"demo-server\"]\n",
         env!("CARGO_BIN_EXE_toolgate"),

@@ -202,7 +202,7 @@ fn a_person_signs_in_and_the_server_is_used() {
     assert!(error.contains("run: toolgate login far"), "{error}");
     let said = sign_in(&near);
     let expected = format!(
-        "signed in at http://127.0.0.1:{} for far, for tools\n",
+        "signed in to far through http://127.0.0.1:{}; scopes: tools\n",
         far.port
     );
     assert_eq!(said, expected);

@@ -143,7 +143,10 @@ fn a_person_signs_in_with_a_browser_and_what_was_allowed_is_renewed_and_withdraw
     let shown = state(&one, "sign-in");
     assert!(shown["error"].as_str().unwrap().contains(wants), "{shown}");
     let done = sign_in(&one);
-    let words = format!("signed in at {} for far, for demo:read\n", issuer.url);
+    let words = format!(
+        "signed in to far through {}; scopes: demo:read\n",
+        issuer.url
+    );
     assert_eq!(String::from_utf8_lossy(&done.stdout), words);
     let shown = state(&one, "running");
     assert!(shown["error"].is_null(), "{shown}");
@@ -222,7 +225,12 @@ fn a_call_that_needs_more_works_after_a_sign_in_through_a_browser_that_was_named
         (String::from_utf8(done.stdout).unwrap(), given[1].to_owned())
     };
     let (said, page) = sign_in();
-    let words = |scopes: &str| format!("signed in at {} for far, for {scopes}\n", issuer.url);
+    let words = |scopes: &str| {
+        format!(
+            "signed in to far through {}; scopes: {scopes}\n",
+            issuer.url
+        )
+    };
     assert_eq!(said, words("demo:read"));
     assert!(
         page.contains("scope=demo%3Aread+offline_access&prompt=consent"),

@@ -277,15 +277,13 @@ fn servers_come_and_go_and_those_that_stay_keep_running() {
     gate.configure(&config(&["demo", "three"], ""));
     gate.cli(&["reload"]);
     let call = |tool: &str| Modern::call(port, &json!(7), tool, json!({"a": 1, "b": 1})).body;
-    assert!(
-        call("two_add").contains("nknown tool"),
-        "{}",
-        call("two_add")
-    );
     assert!(call("demo_add").contains("\"sum\":2"));
     until("the new one runs", LONG, || {
         call("three_add").contains("\"sum\":2").then_some(())
     });
+    // While a server starts, an unknown name may still be one of its tools.
+    let removed = call("two_add");
+    assert!(removed.contains("nknown tool"), "{removed}");
     let slow = answer_of(&slow.join().unwrap(), &json!("slow"));
     assert!(
         slow["result"].is_object() && slow["result"]["isError"] != true,

@@ -69,14 +69,15 @@ impl ErrorSanitizer {
             ErrorKind::BadResponse => {
                 "sent an invalid response; the call may have taken effect".to_owned()
             }
-            ErrorKind::Upstream => {
-                "failed, and it is not known whether the call took effect".to_owned()
-            }
+            ErrorKind::Upstream => "failed; the call may have taken effect".to_owned(),
             // All other errors are from the gateway.
             _ => return,
         };
         let where_it_is = asked.map_or_else(String::new, |asked| {
-            format!("; the operator can find it as call {}", asked.call_id)
+            format!(
+                "; its error text is withheld, and the audit log lists the call as {}",
+                asked.call_id
+            )
         });
         error.set_public_message(format!("the server {} {what}{where_it_is}", from.server));
     }
@@ -101,7 +102,7 @@ mod tests {
         for (kind, class) in [
             (ErrorKind::JsonRpc(-32001), "answered with the error -32001"),
             (ErrorKind::BadResponse, "sent an invalid response"),
-            (ErrorKind::Upstream, "failed, and it is not known"),
+            (ErrorKind::Upstream, "failed; the call may have"),
             (ErrorKind::TimedOut, words),
         ] {
             for (server, expected) in [("strict", class), ("open", words)] {

@@ -282,7 +282,10 @@ async fn secrets_do_not_leave_unasked() {
 
     let (fixture, outcome) = out(OnOutboundSecret::Deny, arguments()).await;
     let text = outcome.unwrap_err().public_message().to_owned();
-    assert!(text.starts_with("refused: the arguments hold"), "{text}");
+    assert!(
+        text.starts_with("refused: the arguments contain a possible secret"),
+        "{text}"
+    );
     assert_eq!(fixture.reached(), 0);
 
     let (fixture, outcome) = out(OnOutboundSecret::Warn, arguments()).await;

@@ -187,7 +187,7 @@ impl ServerConnection {
             _ => {
                 self.notes.count(
                     ProtocolErrorKind::StrayRequest,
-                    "it sent a request for a capability that was not declared",
+                    "it sent a request for a capability that this client did not declare",
                 );
                 Err(RpcError::new(
                     code::METHOD_NOT_FOUND,

@@ -60,7 +60,7 @@ async fn ping(link: Arc<ServerConnection>, every: Duration) {
                 continue;
             }
             Ok(Err(_)) if link.is_lost() => return,
-            Ok(Err(_)) => "a ping could not be sent to it".to_owned(),
+            Ok(Err(_)) => "the client could not send it a ping".to_owned(),
             Err(_) => format!(
                 "it did not answer a ping within {} s",
                 PING_TIMEOUT.as_secs()

@@ -119,7 +119,7 @@ async fn read(
                 link.fail_unusable(why, unread, MessageSource::Stream);
             }
             Ok(None) => return link.mark_lost("it closed its output"),
-            Err(error) => return link.mark_lost(&format!("its output cannot be read: {error}")),
+            Err(error) => return link.mark_lost(&format!("reading its output failed: {error}")),
         }
     }
 }

@@ -62,12 +62,12 @@ pub(super) fn run(place: &DataLocation<'_>, wanted: &Wanted) -> Result<ExitCode>
     notify_gateways(place, &data, SignInChange::SignedIn, at.server_id, for_whom);
     let scopes = match grant.scopes.to_string() {
         none if none.is_empty() => String::new(),
-        scopes => format!(", for {}", visible(&scopes)),
+        scopes => format!("; scopes: {}", visible(&scopes)),
     };
     print(&format!(
-        "signed in at {} for {}{scopes}\n",
+        "signed in to {} through {}{scopes}\n",
+        server_and_caller(at.server_id, for_whom),
         visible(&grant.issuer),
-        server_and_caller(at.server_id, for_whom)
     ))
 }
 

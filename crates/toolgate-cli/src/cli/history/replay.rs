@@ -97,7 +97,10 @@ fn without_item(call: &RecordedCall, by: &OfflineView) -> ReplayResult {
             "resolve",
             "the config does not have its server",
         ),
-        Some(_) => ReplayResult::Unknown("its definition is not stored".to_owned()),
+        Some(_) => ReplayResult::Unknown(
+            "no gateway stored the definition of this item, so the new decision is unknown"
+                .to_owned(),
+        ),
         None => ReplayResult::Unknown("the item of this name is unknown".to_owned()),
     }
 }

@@ -140,11 +140,13 @@ enum ControlFailure {
 
 impl ControlFailure {
     fn message(&self, path: &Path) -> String {
-        let (what, error) = match self {
-            ControlFailure::NotAcknowledged(error) => ("does not accept requests", error),
-            ControlFailure::Acknowledged(error) => {
-                ("accepted the request, but did not respond", error)
-            }
+        let (what, error, advice) = match self {
+            ControlFailure::NotAcknowledged(error) => ("does not accept requests", error, ""),
+            ControlFailure::Acknowledged(error) => (
+                "accepted the request, but did not respond",
+                error,
+                "; the action may have taken effect, so check before you repeat it",
+            ),
         };
         let process = path.file_stem().unwrap_or_default().to_string_lossy();
         let cause = match error.kind() {
@@ -154,7 +156,7 @@ impl ControlFailure {
             _ => error.to_string(),
         };
         format!(
-            "the gateway of process {process} ({}) {what}: {cause}",
+            "the gateway of process {process} ({}) {what}: {cause}{advice}",
             path.display()
         )
     }
