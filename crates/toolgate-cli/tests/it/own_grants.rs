@@ -263,7 +263,7 @@ fn t31_each_caller_has_a_sign_in_of_its_own_and_nobody_uses_anothers() {
         said.contains("only key:ann will use these credentials"),
         "{said}"
     );
-    assert!(done.contains("for far, only for key:ann"), "{done}");
+    assert!(done.contains("to far, only for key:ann"), "{done}");
     // The first has one, the others do not.
     assert!(who(&gate, &ann, "ann").contains("you are account1"));
     let before = far.seen(|seen| seen.calls.len());
