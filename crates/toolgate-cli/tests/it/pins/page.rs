@@ -1,6 +1,6 @@
 //! A person settles pins at the console, in a real browser: by the mouse, by keys, and on a narrow screen.
 
-use super::{ALL, LEFT, Offer, offer, shows, tool};
+use super::{ALL, LEFT, Offer, modern, names, offer, shows, tool};
 use crate::help::{SOON, Script, browser, real, shot, until};
 use serde_json::{Value, json};
 
@@ -30,6 +30,11 @@ fn a_person_sees_what_differs_and_settles_it_in_the_browser() {
     let offers = Offer::new(&offer("Looks at a file"));
     let gate = offers.start("");
     shows(&gate, &ALL);
+    // A prompt that is first listed after the change would be pinned as it is then.
+    until("the prompt is pinned", SOON, || {
+        let prompts = names(&modern(&gate, "prompts/list"), "prompts");
+        (!prompts.is_empty()).then_some(())
+    });
     let mut bad = offer(BAD);
     bad["tools"][0]["inputSchema"]["properties"]["mail"] = json!({"type": "string"});
     bad["tools"][0]["title"] = json!("Look");
