@@ -22,6 +22,13 @@ const FUZZ_BOUNDS: [(&str, &str); 2] = [
     ("TOOLGATE_FUZZ_SECONDS", "60"),
 ];
 
+/// Crates with fuzz tests of their own, whose names begin with `fuzz_`: the config readers, which are in a program, and the
+/// fast path of the schema checker beside `jsonschema`.
+const FUZZ_TESTS: [&[&str]; 2] = [
+    &["-p", "toolgate-cli", "--bin", "toolgate"],
+    &["-p", "toolgate-policy", "--lib"],
+];
+
 /// Runs the fuzz targets with a seed that differs from run to run. `TOOLGATE_FUZZ_SEED` repeats a run.
 pub(crate) fn fuzz() -> Result<(), String> {
     let seed = env::var("TOOLGATE_FUZZ_SEED").unwrap_or_else(|_| {
@@ -40,17 +47,13 @@ pub(crate) fn fuzz() -> Result<(), String> {
     ]);
     targets.args(["--", "--nocapture"]);
     must(targets.envs(FUZZ_BOUNDS).env("TOOLGATE_FUZZ_SEED", &seed))?;
-    let mut config = cargo();
-    config.args([
-        "test",
-        "--locked",
-        "-p",
-        "toolgate-cli",
-        "--bin",
-        "toolgate",
-        "fuzz_",
-    ]);
-    must(config.envs(FUZZ_BOUNDS).env("TOOLGATE_FUZZ_SEED", &seed))
+    for test in FUZZ_TESTS {
+        let mut test_run = cargo();
+        test_run.args(["test", "--locked"]).args(test);
+        test_run.args(["fuzz_", "--", "--nocapture"]);
+        must(test_run.envs(FUZZ_BOUNDS).env("TOOLGATE_FUZZ_SEED", &seed))?;
+    }
+    Ok(())
 }
 
 /// Runs them, and shows their figures.

@@ -1,6 +1,7 @@
 //! Tests of compilation, withholding, and explanations.
 
 mod defaults;
+mod differential;
 mod field;
 mod once;
 mod plain;
