@@ -38,6 +38,16 @@ pub(crate) struct Cli {
     pub(crate) command: Option<CliCommand>,
 }
 
+/// Commands of `toolgate config`.
+#[derive(Clone, Copy, Debug, Subcommand)]
+pub(crate) enum ConfigCommand {
+    /// Print the JSON Schema of a toolgate.toml, for editors
+    ///
+    /// An editor with TOML support checks and completes a config whose first line names the schema:
+    /// #:schema ./toolgate.schema.json
+    Schema,
+}
+
 /// Command of the program.
 #[derive(Debug, Subcommand)]
 pub(crate) enum CliCommand {
@@ -104,6 +114,9 @@ pub(crate) enum CliCommand {
     Keys(KeysCommand),
     /// Make the running gateways reload their configs
     Reload,
+    /// Describe the settings of the config
+    #[command(subcommand)]
+    Config(ConfigCommand),
     /// Review new and changed definitions
     #[command(subcommand)]
     Pins(PinsCommand),

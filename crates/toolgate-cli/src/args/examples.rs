@@ -30,6 +30,8 @@ toolgate run --stdio -- uvx mcp-server-git --repository /srv/code"),
 toolgate check
 # In a pipeline: start the servers, and fail if a rule has no effect
 toolgate check --servers --strict --config toolgate.toml"),
+    ("config", "toolgate config schema"),
+    ("config schema", "toolgate config schema"),
     ("demo-server", "\
 toolgate run -- toolgate demo-server"),
     ("status", "toolgate status"),

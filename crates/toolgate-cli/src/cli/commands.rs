@@ -17,9 +17,9 @@ mod tasks;
 mod unavailable;
 
 use crate::{
-    args::{Cli, CliCommand, ListenOptions},
+    args::{Cli, CliCommand, ConfigCommand, ListenOptions},
     cli::demo,
-    config::{Config, ConfigError},
+    config::{Config, ConfigError, schema::config_schema_text},
     operator::{
         control::{ControlResponse, GatewaySockets},
         revoke_all_sessions,
@@ -113,6 +113,7 @@ fn dispatch(cli: Cli) -> Result<ExitCode> {
         Some(CliCommand::Calls) => calls(&GatewaySockets::find(&data()?)?),
         Some(CliCommand::Inbox) => inbox(&GatewaySockets::find(&data()?)?),
         Some(CliCommand::Reload) => reload::run(&GatewaySockets::find(&data()?)?),
+        Some(CliCommand::Config(ConfigCommand::Schema)) => print(&config_schema_text()),
         Some(CliCommand::Keys(wanted)) => keys::run(&place, wanted),
         Some(CliCommand::Pins(command)) => pins::run(&data()?, command),
         Some(CliCommand::Tasks(command)) => tasks::run(&data()?, command),

@@ -2,14 +2,15 @@
 
 use super::{
     client_registration::{self, ClientRegistration, SignInParty},
-    config_value::{self, ConfigValue},
-    error::ConfigError,
+    config_value::ConfigValue,
     plaintext,
-    section::{ConfigField, ConfigSection},
+    reader::{ConfigTree, SettingError, SettingPath},
+    server_section::{CredentialOwner, ServerSection},
     token_exchange::ExchangeSettings,
+    value_source::{self, MarkableText},
 };
 use http::{Uri, uri::Scheme};
-use std::{borrow::Cow, fmt, path::Path};
+use std::fmt;
 use toolgate::client::{HttpOptions, check_url};
 
 /// Keys that are valid only for a server with a `url`, besides those of its OAuth client.
@@ -41,15 +42,6 @@ pub(crate) struct RemoteAddress {
     pub(crate) credential_owner: CredentialOwner,
 }
 
-/// Owner of the OAuth credentials from a sign-in.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum CredentialOwner {
-    /// Shared by all callers of the server.
-    Shared,
-    /// Separate for each caller.
-    PerCaller,
-}
-
 /// Omits the headers and the query of the URL, which may contain secrets.
 impl fmt::Debug for RemoteAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -63,106 +55,118 @@ impl RemoteAddress {
         self.url.split(['?', '#']).next().unwrap_or_default()
     }
 
-    /// Reads `url` and the keys that go with it, if present.
-    pub(super) fn read(
-        section: &ConfigSection<'_>,
-        id: &str,
-        base: &Path,
-    ) -> Result<Option<RemoteAddress>, ConfigError> {
-        let Some(field) = section.get("url") else {
-            let mut keys = REMOTE_SERVER_KEYS
+    /// Returns the address that the section of a server describes, if it has a `url`.
+    pub(super) fn check(
+        section: &mut ServerSection,
+        tree: &ConfigTree<'_>,
+        path: &SettingPath,
+    ) -> Result<Option<RemoteAddress>, SettingError> {
+        let Some(url) = section.url.take() else {
+            let keys = REMOTE_SERVER_KEYS
                 .iter()
                 .chain(client_registration::OAUTH_CLIENT_KEYS);
-            return match keys.find_map(|key| section.get(key)) {
-                Some(field) => Err(field.key_error(format!(
-                    "is only valid for a server with a url; write url = {EXAMPLE_URL}"
-                ))),
+            return match keys
+                .map(|key| path.key(key))
+                .find(|path| tree.contains(path))
+            {
+                Some(path) => Err(SettingError::about(
+                    path,
+                    format!("is only valid for a server with a url; write url = {EXAMPLE_URL}"),
+                )),
                 None => Ok(None),
             };
         };
-        let url = read_server_url(&field)?;
-        check_server_url(&url).map_err(|reason| {
-            field.key_error(format!(
-                "cannot be used: {reason}; write url = {EXAMPLE_URL}"
-            ))
-        })?;
-        let client = ClientRegistration::read(section, base)?;
-        let private = section.get("danger_private_addresses");
+        check_plaintext_url(&url)
+            .and_then(|()| {
+                check_server_url(url.text()).map_err(|reason| {
+                    format!("cannot be used: {reason}; write url = {EXAMPLE_URL}")
+                })
+            })
+            .map_err(|text| SettingError::about(path.key("url"), text))?;
+        let client = ClientRegistration::check(section, path)?;
         let mut address = RemoteAddress {
-            url: url.into_owned(),
+            url: url.text().to_owned(),
             headers: Vec::new(),
-            sign_in: SignInParty::read(section, &client)?,
+            sign_in: SignInParty::check(section, &client, path)?,
             client,
-            danger_private: private.map_or(Ok(false), |field| field.boolean())?,
-            exchange: ExchangeSettings::read(section, id, base)?,
-            credential_owner: CredentialOwner::Shared,
+            danger_private: section.danger_private_addresses,
+            exchange: section.exchange.take().map(ExchangeSettings::from),
+            credential_owner: section.credentials.unwrap_or(CredentialOwner::Shared),
         };
-        if let Some(field) = section.get("headers") {
-            let name = format!("[server.{id}.headers]");
-            let all = field.any_section(name, "{ Name = \"value\" }")?;
-            for (name, at, value) in all.entries() {
-                let given = ConfigValue::read_value(&value, name, base)?;
-                let text = match &given {
-                    ConfigValue::Plaintext(text) => text,
-                    _ => "",
-                };
-                check_header(name, text).map_err(|text| all.doc.error(at, text))?;
-                if address.has_header(name) {
-                    let text = format!("{name:?} is set twice; keep one of the two");
-                    return Err(all.doc.error(at, text));
-                }
-                address.headers.push((name.to_owned(), given));
-            }
+        for (name, value) in std::mem::take(&mut section.headers).0 {
+            let path = path.key("headers").key(&name);
+            address.add_header(name, value, &path)?;
         }
-        address.check_single_credential(section)?;
+        address.check_single_credential(path)?;
         Ok(Some(address))
     }
 
-    /// Checks that only one setting authenticates the gateway to the server.
-    fn check_single_credential(&mut self, section: &ConfigSection<'_>) -> Result<(), ConfigError> {
-        if let (Some(_), Some(field)) = (&self.exchange, section.get("exchange")) {
-            if self.has_authorization() {
-                return Err(field.key_error(
-                    "authenticates to the server, and so does the Authorization header; keep one of the two",
-                ));
-            }
-            let mut of_client = ["client_id", "client_document"].into_iter();
-            if let Some(key) = of_client.find(|key| section.get(key).is_some()) {
-                return Err(field.key_error(format!("has its own client_id, and no sign-in is used at this server; remove {key} from the server")));
-            }
+    fn add_header(
+        &mut self,
+        name: String,
+        value: value_source::ValueSource,
+        path: &SettingPath,
+    ) -> Result<(), SettingError> {
+        let value = value.check(&name);
+        let value = value.map_err(|text| SettingError::about(path.clone(), text))?;
+        let text = match &value {
+            ConfigValue::Plaintext(text) => text,
+            _ => "",
+        };
+        check_header(&name, text).map_err(|text| SettingError::at_key(path.clone(), text))?;
+        if self.has_header(&name) {
+            let text = format!("{name:?} is set twice; keep one of the two");
+            return Err(SettingError::at_key(path.clone(), text));
         }
-        if let (SignInParty::Gateway(_), Some(field)) = (&self.sign_in, section.get("sign_in"))
-            && self.has_authorization()
-        {
-            return Err(field.key_error(
-                "makes the gateway sign in by itself, and the Authorization header authenticates it too; keep one of the two",
-            ));
-        }
-        if let Some(field) = section.get("credentials") {
-            self.credential_owner = field.one_of(&[
-                ("shared", CredentialOwner::Shared),
-                ("per_caller", CredentialOwner::PerCaller),
-            ])?;
-            let other = match () {
-                () if !self.has_caller_credentials() => None,
-                () if self.has_authorization() => {
-                    Some("the Authorization header is the same for all callers")
-                }
-                () if self.exchange.is_some() => {
-                    Some("the exchange already gets a token for each caller")
-                }
-                () if self.sign_in != SignInParty::Person => {
-                    Some("sign_in = \"client\" makes the gateway sign in for all callers")
-                }
-                () => None,
-            };
-            if let Some(other) = other {
-                return Err(field.key_error(format!(
-                    "gives each caller separate credentials, but {other}; keep one of the two"
-                )));
-            }
-        }
+        self.headers.push((name, value));
         Ok(())
+    }
+
+    /// Checks that only one setting authenticates the gateway to the server.
+    fn check_single_credential(&self, path: &SettingPath) -> Result<(), SettingError> {
+        let wrong = |key: &str, text: String| Err(SettingError::about(path.key(key), text));
+        let known_client = match self.client {
+            ClientRegistration::Dynamic => None,
+            ClientRegistration::Preregistered(_) => Some("client_id"),
+            ClientRegistration::MetadataDocument(_) => Some("client_document"),
+        };
+        match (&self.exchange, known_client) {
+            (Some(_), _) if self.has_authorization() => {
+                return wrong("exchange", "authenticates to the server, and so does the Authorization header; keep one of the two".to_owned());
+            }
+            (Some(_), Some(key)) => {
+                return wrong(
+                    "exchange",
+                    format!(
+                        "has its own client_id, and no sign-in is used at this server; remove {key} from the server"
+                    ),
+                );
+            }
+            _ => {}
+        }
+        if matches!(self.sign_in, SignInParty::Gateway(_)) && self.has_authorization() {
+            return wrong("sign_in", "makes the gateway sign in by itself, and the Authorization header authenticates it too; keep one of the two".to_owned());
+        }
+        let other = match () {
+            () if !self.has_caller_credentials() => None,
+            () if self.has_authorization() => {
+                Some("the Authorization header is the same for all callers")
+            }
+            () if self.exchange.is_some() => {
+                Some("the exchange already gets a token for each caller")
+            }
+            () if self.sign_in != SignInParty::Person => {
+                Some("sign_in = \"client\" makes the gateway sign in for all callers")
+            }
+            () => None,
+        };
+        match other {
+            Some(other) => wrong(
+                "credentials",
+                format!("gives each caller separate credentials, but {other}; keep one of the two"),
+            ),
+            None => Ok(()),
+        }
     }
 
     /// Returns the reason why no person can sign in at this server, if there is one.
@@ -204,20 +208,18 @@ impl RemoteAddress {
     }
 }
 
-/// Reads `url` and rejects plaintext secrets that are not marked with `danger_clear`.
-fn read_server_url<'a>(field: &ConfigField<'a>) -> Result<Cow<'a, str>, ConfigError> {
-    if let Some(clear) = config_value::marked_plaintext(field) {
-        return clear.map(Cow::Borrowed);
-    }
-    let url = field.expanded()?;
-    let why = plaintext::secret_in_url(field.text()?).or_else(|| plaintext::secret_in_url(&url));
-    match why {
-        None => Ok(url),
-        Some(why) => Err(field.key_error(format!(
+/// Rejects a plaintext secret in a URL that is not marked with `danger_clear`.
+fn check_plaintext_url(url: &MarkableText) -> Result<(), String> {
+    let Some(written) = url.written() else {
+        return Ok(());
+    };
+    match plaintext::secret_in_url(written).or_else(|| plaintext::secret_in_url(url.text())) {
+        None => Ok(()),
+        Some(why) => Err(format!(
             "{why}, and would be in plaintext in this file; if the server accepts it in a header, write the header with {}; otherwise write {{ {} = \"…\" }}",
-            config_value::SECRET_ALTERNATIVES,
-            config_value::PLAINTEXT_KEY
-        ))),
+            value_source::SECRET_ALTERNATIVES,
+            value_source::PLAINTEXT_KEY
+        )),
     }
 }
 
@@ -255,6 +257,7 @@ fn is_loopback(host: &str) -> bool {
 mod tests {
     use super::*;
     use crate::config::Config;
+    use std::path::Path;
 
     #[test]
     fn accepts_credentials_per_caller_only_where_callers_sign_in() {

@@ -1,26 +1,56 @@
 //! `[audit]`: audit log settings.
 
-use super::{audit_content::AuditContentSettings, error::ConfigError, section::ConfigField};
+use super::{
+    audit_content::{ArgumentForm, AuditContentSettings, ResultForm},
+    reader::{ConfigPath, IntRange, Word},
+};
+use schemars::JsonSchema;
+use serde::Deserialize;
 use std::{
     path::{Path, PathBuf},
     time::Duration,
 };
+use toolgate_policy::{AuditContentForm, AuditDurability};
 
-/// Every key of the section.
-const KEYS: &[&str] = &[
-    "segment_bytes",
-    "segment_hours",
-    "checkpoint_records",
-    "checkpoint_seconds",
-    "checkpoints",
-    "keep_days",
-    "keep_bytes",
-    "hold",
-    "mode",
-    "arguments",
-    "results",
-    "contents_bytes",
-];
+/// Settings of the audit log.
+#[derive(Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct AuditSection {
+    /// Size in bytes at which a segment is sealed; default 64 MiB.
+    #[serde(with = "IntRange::<4096, 1_073_741_824>")]
+    segment_bytes: u64,
+    /// Age in hours at which a segment is sealed; default 24.
+    #[serde(with = "IntRange::<1, 8784>")]
+    segment_hours: u64,
+    /// Records between two checkpoints; default 1,000.
+    #[serde(with = "IntRange::<1, 10_000>")]
+    checkpoint_records: u64,
+    /// Seconds between two checkpoints while records are written; default 5.
+    #[serde(with = "IntRange::<1, 3600>")]
+    checkpoint_seconds: u64,
+    /// Checkpoint mirror; by default `checkpoints` in the data directory.
+    checkpoints: Option<ConfigPath>,
+    /// Days after which sealed segments are deleted; by default never.
+    #[serde(with = "IntRange::<1, 36_600>")]
+    keep_days: Option<u64>,
+    /// Size of a chain in bytes above which its oldest sealed segments are deleted; by default unlimited.
+    #[serde(with = "IntRange::<1_048_576, 1_125_899_906_842_624>")]
+    keep_bytes: Option<u64>,
+    /// True suspends retention: no segment is deleted.
+    hold: bool,
+    /// Audit writes that a call waits for; default `auto`.
+    #[serde(with = "Word::<AuditDurability>")]
+    mode: AuditDurability,
+    /// Form of arguments in audit records; default `rules`.
+    #[serde(with = "Word::<ArgumentForm>")]
+    arguments: AuditContentForm,
+    /// Form of results in audit records; default `digest`.
+    #[serde(with = "Word::<ResultForm>")]
+    results: AuditContentForm,
+    /// Maximum bytes of one recorded content; default 16 KiB. Longer ones are omitted.
+    #[serde(with = "IntRange::<64, 49_152>")]
+    contents_bytes: usize,
+}
 
 /// Audit log settings.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -61,53 +91,48 @@ impl Default for AuditSettings {
     }
 }
 
-impl AuditSettings {
-    /// Reads the section; relative paths in it start at `base`.
-    pub(super) fn read(
-        field: Option<ConfigField<'_>>,
-        base: &Path,
-    ) -> Result<AuditSettings, ConfigError> {
-        let mut audit = AuditSettings::default();
-        let Some(field) = field else {
-            return Ok(audit);
-        };
-        let section = field.section("[audit]", "a section [audit]", KEYS)?;
-        let numbers = [
-            ("segment_bytes", &mut audit.segment_bytes, 4096..=1 << 30),
-            ("segment_hours", &mut audit.segment_hours, 1..=24 * 366),
-            (
-                "checkpoint_records",
-                &mut audit.checkpoint_records,
-                1..=10_000,
-            ),
-            (
-                "checkpoint_seconds",
-                &mut audit.checkpoint_seconds,
-                1..=3600,
-            ),
-        ];
-        for (key, place, range) in numbers {
-            if let Some(field) = section.get(key) {
-                *place = field.number(range)?;
-            }
+impl Default for AuditSection {
+    fn default() -> AuditSection {
+        let audit = AuditSettings::default();
+        AuditSection {
+            segment_bytes: audit.segment_bytes,
+            segment_hours: audit.segment_hours,
+            checkpoint_records: audit.checkpoint_records,
+            checkpoint_seconds: audit.checkpoint_seconds,
+            checkpoints: None,
+            keep_days: audit.keep_days,
+            keep_bytes: audit.keep_bytes,
+            hold: audit.hold,
+            mode: audit.content.durability,
+            arguments: audit.content.arguments,
+            results: audit.content.results,
+            contents_bytes: audit.content.max_content_bytes,
         }
-        let place = section.get("checkpoints");
-        audit.checkpoints = place.map(|field| field.path(base)).transpose()?;
-        let number = |key, range| {
-            let field = section.get(key);
-            field
-                .map(|field: ConfigField<'_>| field.number(range))
-                .transpose()
-        };
-        audit.keep_days = number("keep_days", 1..=36_600)?;
-        audit.keep_bytes = number("keep_bytes", 1024 * 1024..=1 << 50)?;
-        if let Some(field) = section.get("hold") {
-            audit.hold = field.boolean()?;
-        }
-        audit.content = AuditContentSettings::read(&section)?;
-        Ok(audit)
     }
+}
 
+impl From<AuditSection> for AuditSettings {
+    fn from(section: AuditSection) -> AuditSettings {
+        AuditSettings {
+            segment_bytes: section.segment_bytes,
+            segment_hours: section.segment_hours,
+            checkpoint_records: section.checkpoint_records,
+            checkpoint_seconds: section.checkpoint_seconds,
+            checkpoints: section.checkpoints.map(PathBuf::from),
+            keep_days: section.keep_days,
+            keep_bytes: section.keep_bytes,
+            hold: section.hold,
+            content: AuditContentSettings {
+                durability: section.mode,
+                arguments: section.arguments,
+                results: section.results,
+                max_content_bytes: section.contents_bytes,
+            },
+        }
+    }
+}
+
+impl AuditSettings {
     /// Returns the journal options for a data directory.
     pub(crate) fn journal_options(&self, data: &Path) -> toolgate_journal::JournalOptions {
         let mut options = toolgate_journal::JournalOptions::new(data.join("audit"));

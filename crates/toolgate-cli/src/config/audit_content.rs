@@ -1,27 +1,62 @@
 //! Audit content settings: keys of `[audit]`, and overrides in `[server.NAME]`.
 
-use super::{error::ConfigError, section::ConfigSection};
+use super::reader::ConfigWord;
 use toolgate_policy::{AuditContentForm, AuditDurability};
 
-/// Values of the durability mode.
-const DURABILITY_MODES: &[(&str, AuditDurability)] = &[
-    ("auto", AuditDurability::Auto),
-    ("strict", AuditDurability::Strict),
-    ("end", AuditDurability::End),
-];
+impl ConfigWord for AuditDurability {
+    const WORDS: &'static [(&'static str, AuditDurability)] = &[
+        ("auto", AuditDurability::Auto),
+        ("strict", AuditDurability::Strict),
+        ("end", AuditDurability::End),
+    ];
+}
 
-/// Values of the setting for arguments in audit records.
-const ARGUMENT_FORMS: &[(&str, AuditContentForm)] = &[
-    ("rules", AuditContentForm::RuleInputs),
-    ("digest", AuditContentForm::Digest),
-    ("redacted", AuditContentForm::Redacted),
-];
+/// Form of arguments in audit records, as the config names it.
+#[derive(Clone, Copy)]
+pub(super) struct ArgumentForm(AuditContentForm);
 
-/// Values of the setting for results in audit records.
-const RESULT_FORMS: &[(&str, AuditContentForm)] = &[
-    ("digest", AuditContentForm::Digest),
-    ("redacted", AuditContentForm::Redacted),
-];
+impl ConfigWord for ArgumentForm {
+    const WORDS: &'static [(&'static str, ArgumentForm)] = &[
+        ("rules", ArgumentForm(AuditContentForm::RuleInputs)),
+        ("digest", ArgumentForm(AuditContentForm::Digest)),
+        ("redacted", ArgumentForm(AuditContentForm::Redacted)),
+    ];
+}
+
+/// Form of results in audit records, as the config names it.
+#[derive(Clone, Copy)]
+pub(super) struct ResultForm(AuditContentForm);
+
+impl ConfigWord for ResultForm {
+    const WORDS: &'static [(&'static str, ResultForm)] = &[
+        ("digest", ResultForm(AuditContentForm::Digest)),
+        ("redacted", ResultForm(AuditContentForm::Redacted)),
+    ];
+}
+
+impl From<ArgumentForm> for Option<AuditContentForm> {
+    fn from(form: ArgumentForm) -> Option<AuditContentForm> {
+        Some(form.0)
+    }
+}
+
+impl From<ArgumentForm> for AuditContentForm {
+    fn from(form: ArgumentForm) -> AuditContentForm {
+        form.0
+    }
+}
+
+impl From<ResultForm> for Option<AuditContentForm> {
+    fn from(form: ResultForm) -> Option<AuditContentForm> {
+        Some(form.0)
+    }
+}
+
+impl From<ResultForm> for AuditContentForm {
+    fn from(form: ResultForm) -> AuditContentForm {
+        form.0
+    }
+}
 
 /// Default audit content settings.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -47,26 +82,6 @@ impl Default for AuditContentSettings {
     }
 }
 
-impl AuditContentSettings {
-    /// Reads the keys of `[audit]`.
-    pub(super) fn read(section: &ConfigSection<'_>) -> Result<AuditContentSettings, ConfigError> {
-        let mut recorded = AuditContentSettings::default();
-        if let Some(field) = section.get("mode") {
-            recorded.durability = field.one_of(DURABILITY_MODES)?;
-        }
-        if let Some(field) = section.get("arguments") {
-            recorded.arguments = field.one_of(ARGUMENT_FORMS)?;
-        }
-        if let Some(field) = section.get("results") {
-            recorded.results = field.one_of(RESULT_FORMS)?;
-        }
-        if let Some(field) = section.get("contents_bytes") {
-            recorded.max_content_bytes = usize::try_from(field.number(64..=49_152)?).unwrap_or(64);
-        }
-        Ok(recorded)
-    }
-}
-
 /// Audit content settings of one server that differ from `[audit]`.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct AuditContentOverride {
@@ -76,24 +91,4 @@ pub(crate) struct AuditContentOverride {
     pub(crate) arguments: Option<AuditContentForm>,
     /// Form of results in audit records.
     pub(crate) results: Option<AuditContentForm>,
-}
-
-impl AuditContentOverride {
-    /// Reads the keys of a server's section.
-    pub(super) fn read(section: &ConfigSection<'_>) -> Result<AuditContentOverride, ConfigError> {
-        let word = |key, words| {
-            section
-                .get(key)
-                .map(|field| field.one_of(words))
-                .transpose()
-        };
-        let mode = section.get("audit_mode");
-        Ok(AuditContentOverride {
-            durability: mode
-                .map(|field| field.one_of(DURABILITY_MODES))
-                .transpose()?,
-            arguments: word("audit_arguments", ARGUMENT_FORMS)?,
-            results: word("audit_results", RESULT_FORMS)?,
-        })
-    }
 }

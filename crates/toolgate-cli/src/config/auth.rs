@@ -1,45 +1,136 @@
 //! `[auth]`: authentication of HTTP callers, and the scopes that their tokens need.
 
 use super::{
-    config_value::SECRET_ALTERNATIVES,
-    error::ConfigError,
     glob::NameGlob,
-    issuer_sign_in::IssuerSignInSettings,
-    rule,
-    section::{ConfigField, ConfigSection},
-    server::ServerSettings,
+    https_url::HttpsUrl,
+    issuer_sign_in::{IssuerSignInSection, IssuerSignInSettings},
+    reader::{ConfigTree, ExpandedText, NamedSettings, SettingError, SettingPath},
+    scopes::Scopes,
     token::TokenSource,
+    tool_targets::ToolTargets,
+    value_source::{SECRET_ALTERNATIVES, SecretSource},
 };
-use std::{collections::BTreeMap, path::Path};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use std::collections::BTreeMap;
 use toolgate::auth::{Url, fetch::AddressPolicy};
 
-const KEYS: &[&str] = &[
-    "required",
-    "resource",
-    "dpop_nonces",
-    "danger_ask_every_issuer",
-    "issuer",
-    "scope",
-    "implies",
-];
-const ISSUER_KEYS: &[&str] = &[
-    "url",
-    "keys_url",
-    "introspect",
-    "introspect_url",
-    "introspect_signed",
-    "client_id",
-    "client_secret",
-    "token_prefix",
-    "audiences",
-    "dpop_required",
-    "sign_in",
-    "danger_private_addresses",
-];
-const SCOPE_KEYS: &[&str] = &["tools", "except", "scopes"];
 /// Maximum number of additional audiences of one issuer.
 const MAX_AUDIENCES: usize = 16;
 const EXAMPLE_RESOURCE: &str = "\"https://tools.example.com/mcp\", the URL that clients use";
+
+/// Authentication of HTTP callers, and the scopes that their tokens need.
+#[derive(Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct AuthSection {
+    /// True if anonymous requests are rejected even without a bearer token.
+    required: bool,
+    /// URL of the MCP endpoint, the required audience of tokens (RFC 8707).
+    resource: Option<HttpsUrl>,
+    /// True if DPoP proofs need a nonce of the gateway (RFC 9449).
+    dpop_nonces: bool,
+    /// True if each issuer may introspect tokens that may belong to another issuer.
+    danger_ask_every_issuer: bool,
+    /// Trusted token issuers.
+    issuer: NamedSettings<IssuerSection>,
+    /// Scopes that the tokens of callers need for some tools.
+    scope: Vec<ScopeSection>,
+    /// Scopes that each scope implies.
+    #[schemars(example = serde_json::json!({"write": ["read"]}))]
+    implies: NamedSettings<Scopes>,
+}
+
+/// Trusted token issuer, `[auth.issuer.NAME]`.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct IssuerSection {
+    /// Issuer identifier, the `iss` claim of its tokens.
+    #[schemars(example = &"https://login.example.com")]
+    url: HttpsUrl,
+    /// JWK set URL; by default taken from the issuer's metadata.
+    keys_url: Option<HttpsUrl>,
+    /// True if opaque tokens are introspected (RFC 7662).
+    #[serde(default)]
+    introspect: bool,
+    /// Introspection endpoint; by default taken from the issuer's metadata.
+    introspect_url: Option<HttpsUrl>,
+    /// True if JWTs are introspected too.
+    #[serde(default)]
+    introspect_signed: bool,
+    /// Client id of the gateway at the introspection endpoint.
+    #[schemars(example = &"toolgate")]
+    client_id: Option<ExpandedText>,
+    /// Client secret of the gateway at the introspection endpoint.
+    client_secret: Option<SecretSource>,
+    /// Prefix of the issuer's opaque tokens.
+    token_prefix: Option<TokenPrefix>,
+    /// Accepted `aud` values in addition to the resource.
+    #[schemars(example = ["api://toolgate"])]
+    audiences: Option<Vec<AudienceName>>,
+    /// True if only DPoP-bound tokens are accepted.
+    #[serde(default)]
+    dpop_required: bool,
+    /// OAuth client for signing the issuer's users in at a page of the gateway.
+    sign_in: Option<IssuerSignInSection>,
+    /// True if URLs that the issuer names may point to private networks.
+    #[serde(default)]
+    danger_private_addresses: bool,
+}
+
+/// Scopes that tokens need for some tools, `[[auth.scope]]`.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ScopeSection {
+    /// Globs of tools.
+    #[schemars(example = ["server.*"])]
+    tools: Vec<String>,
+    /// Globs of excluded tools.
+    #[serde(default)]
+    #[schemars(example = ["server.*"])]
+    except: Vec<String>,
+    /// Scopes that a token needs for these tools.
+    #[schemars(example = ["files:read"])]
+    scopes: Scopes,
+}
+
+/// Value of the `aud` claim.
+#[derive(Deserialize, JsonSchema)]
+#[serde(try_from = "ExpandedText")]
+#[schemars(inline)]
+struct AudienceName(String);
+
+impl TryFrom<ExpandedText> for AudienceName {
+    type Error = &'static str;
+
+    fn try_from(ExpandedText { text, .. }: ExpandedText) -> Result<AudienceName, &'static str> {
+        match (1..=256).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_graphic()) {
+            true => Ok(AudienceName(text)),
+            false => Err(
+                "is not a valid audience; write the \"aud\" value that the issuer uses for this gateway, 1 to 256 ASCII characters without blanks",
+            ),
+        }
+    }
+}
+
+/// Prefix of an issuer's opaque tokens.
+#[derive(Deserialize, JsonSchema)]
+#[serde(try_from = "String")]
+#[schemars(inline)]
+struct TokenPrefix(String);
+
+impl TryFrom<String> for TokenPrefix {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<TokenPrefix, &'static str> {
+        let plain = |b: u8| b.is_ascii_alphanumeric() || b"-._~+/".contains(&b);
+        match (1..=64).contains(&text.len()) && text.bytes().all(plain) {
+            true => Ok(TokenPrefix(text)),
+            false => {
+                Err("is not a valid token prefix; write 1 to 64 characters, such as \"corp_\"")
+            }
+        }
+    }
+}
 
 /// Authentication settings for HTTP callers.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -113,247 +204,181 @@ pub(crate) struct ScopeSettings {
 }
 
 impl AuthSettings {
-    /// Reads `[auth]`, which may be absent.
-    pub(super) fn read(
-        field: Option<ConfigField<'_>>,
-        servers: &[ServerSettings],
-        search: bool,
-        base: &Path,
-    ) -> Result<AuthSettings, ConfigError> {
-        let Some(field) = field else {
-            return Ok(AuthSettings::default());
-        };
-        let section = field.section("[auth]", "a section that begins with [auth]", KEYS)?;
-        let flag = |key| section.get(key).map_or(Ok(false), |field| field.boolean());
-        let resource = section
-            .get("resource")
-            .map(|f| read_https_url(&f))
-            .transpose()?;
-        let issuers = section
-            .get("issuer")
-            .map(|f| read_issuers(&f, base))
-            .transpose()?;
-        let issuers = issuers.unwrap_or_default();
-        if let (None, Some(field)) = (&resource, section.get("issuer")) {
-            return Err(field.key_error(format!(
-                "needs \"resource\" in [auth], the audience of tokens; write resource = {EXAMPLE_RESOURCE}"
-            )));
-        }
-        let ask_every = flag("danger_ask_every_issuer")?;
-        if let (false, Some(field)) = (ask_every, section.get("issuer")) {
-            check_token_prefixes(&field, &issuers)?;
-        }
-        for key in ["scope", "implies", "dpop_nonces", "danger_ask_every_issuer"] {
-            if let (true, Some(field)) = (issuers.is_empty(), section.get(key))
-                && !field.boolean().is_ok_and(|on| !on)
-            {
-                return Err(field.key_error(match key {
-                    "scope" | "implies" => "has no effect without an issuer: only tokens have scopes; add [auth.issuer.NAME], or use [[rule]] with callers",
-                    _ => "has no effect without an issuer; add [auth.issuer.NAME], or remove it",
-                }));
+    /// Checks `[auth]`.
+    pub(super) fn check(
+        section: AuthSection,
+        tools: ToolTargets<'_>,
+        tree: &ConfigTree<'_>,
+    ) -> Result<AuthSettings, SettingError> {
+        let path = SettingPath::new(&["auth"]);
+        let wrong = |key: &str, text: String| Err(SettingError::about(path.key(key), text));
+        let ask_every = section.danger_ask_every_issuer;
+        if section.issuer.0.is_empty() {
+            let useless = |on: bool, key| on.then_some(key);
+            let scopes = useless(!section.scope.is_empty(), "scope")
+                .or(useless(!section.implies.0.is_empty(), "implies"));
+            if let Some(key) = scopes {
+                return wrong(key, "has no effect without an issuer: only tokens have scopes; add [auth.issuer.NAME], or use [[rule]] with callers".to_owned());
             }
+            let flag = useless(section.dpop_nonces, "dpop_nonces")
+                .or(useless(ask_every, "danger_ask_every_issuer"));
+            if let Some(key) = flag {
+                return wrong(
+                    key,
+                    "has no effect without an issuer; add [auth.issuer.NAME], or remove it"
+                        .to_owned(),
+                );
+            }
+        } else if section.resource.is_none() {
+            return wrong(
+                "issuer",
+                format!(
+                    "needs \"resource\" in [auth], the audience of tokens; write resource = {EXAMPLE_RESOURCE}"
+                ),
+            );
         }
+        let issuer = |(id, issuer): (String, IssuerSection)| {
+            let path = path.key("issuer").key(&id);
+            IssuerSettings::check(id, issuer, tree, &path)
+        };
+        let issuers: Vec<_> = section
+            .issuer
+            .0
+            .into_iter()
+            .map(issuer)
+            .collect::<Result<_, _>>()?;
+        if !ask_every && has_shared_prefix(&issuers) {
+            return wrong("issuer", "has several issuers that would introspect the same tokens, so that each sees tokens of the others; set a different token_prefix such as \"corp_\" for each (one may have none), or write danger_ask_every_issuer = true in [auth]".to_owned());
+        }
+        let scope = |(at, scope): (usize, ScopeSection)| {
+            let path = path.key("scope").index(at);
+            Ok(ScopeSettings {
+                tools: tools.check_required(&scope.tools, &path.key("tools"))?,
+                except: tools.check(&scope.except, &path.key("except"))?,
+                scopes: scope.scopes.0,
+            })
+        };
+        let scopes = section.scope.into_iter().enumerate().map(scope);
+        let implied = |(scope, implied): (String, Scopes)| (scope, implied.0);
         Ok(AuthSettings {
-            required: flag("required")?,
-            resource,
-            dpop_nonces: flag("dpop_nonces")?,
+            required: section.required,
+            resource: section.resource.map(|resource| resource.url),
+            dpop_nonces: section.dpop_nonces,
             danger_ask_every: ask_every,
             issuers,
-            scopes: section.get("scope").map_or(Ok(Vec::new()), |field| {
-                read_scope_settings(&field, servers, search)
-            })?,
-            implies: section
-                .get("implies")
-                .map_or(Ok(BTreeMap::new()), |field| read_implied_scopes(&field))?,
+            scopes: scopes.collect::<Result<_, SettingError>>()?,
+            implies: section.implies.0.into_iter().map(implied).collect(),
         })
     }
 }
 
-fn read_issuers(field: &ConfigField<'_>, base: &Path) -> Result<Vec<IssuerSettings>, ConfigError> {
-    let all = field.any_section(
-        "[auth.issuer]",
-        "sections that begin with [auth.issuer.NAME]",
-    )?;
-    let issuers = all.entries().into_iter().map(|(id, at, field)| {
+impl IssuerSettings {
+    fn check(
+        id: String,
+        mut section: IssuerSection,
+        tree: &ConfigTree<'_>,
+        path: &SettingPath,
+    ) -> Result<IssuerSettings, SettingError> {
         let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
         if id == "key" || !(1..=32).contains(&id.len()) || !id.bytes().all(plain) {
-            let text = format!(
-                "{id:?} cannot name an issuer, because it is the prefix of its callers' names; write 1 to 32 of a-z, 0-9 and -, but not \"key\""
-            );
-            return Err(all.doc.error(at, text));
+            return Err(SettingError::at_key(
+                path.clone(),
+                format!(
+                    "{id:?} cannot name an issuer, because it is the prefix of its callers' names; write 1 to 32 of a-z, 0-9 and -, but not \"key\""
+                ),
+            ));
         }
-        let name = format!("[auth.issuer.{id}]");
-        let section = field.section(name, "a section", ISSUER_KEYS)?;
-        let optional = |key| section.get(key).map(|field| read_https_url(&field)).transpose();
-        let flag = |key| section.get(key).map_or(Ok(false), |field| field.boolean());
+        if section.dpop_required && section.sign_in.is_some() {
+            return Err(SettingError::about(
+                path.key("sign_in"),
+                "cannot be combined with dpop_required = true: a token from a browser sign-in is not bound to a key; remove one of the two",
+            ));
+        }
+        let audiences = section.audiences.take();
+        if audiences
+            .as_ref()
+            .is_some_and(|list| !(1..=MAX_AUDIENCES).contains(&list.len()))
+        {
+            return Err(SettingError::about(
+                path.key("audiences"),
+                format!(
+                    "is empty or too long; write 1 to {MAX_AUDIENCES} values that this issuer writes into \"aud\" for this gateway"
+                ),
+            ));
+        }
+        let sign_in = section
+            .sign_in
+            .take()
+            .map(|sign_in| IssuerSignInSettings::new(sign_in, tree, &path.key("sign_in")));
         Ok(IssuerSettings {
-            id: id.to_owned(),
-            url: read_https_url(&section.require("url", "\"https://login.example.com\"")?)?,
-            keys_url: optional("keys_url")?,
-            introspection: read_introspection(&section, base)?,
-            audiences: section
-                .get("audiences")
-                .map_or(Ok(Vec::new()), |field| read_audiences(&field))?,
-            dpop_required: flag("dpop_required")?,
-            danger_private: flag("danger_private_addresses")?,
-            sign_in: IssuerSignInSettings::read(&section, id, base)?,
+            id,
+            introspection: IntrospectionSettings::check(&mut section, tree, path)?,
+            url: section.url.url,
+            keys_url: section.keys_url.map(|keys| keys.url),
+            audiences: audiences
+                .into_iter()
+                .flatten()
+                .map(|audience| audience.0)
+                .collect(),
+            dpop_required: section.dpop_required,
+            danger_private: section.danger_private_addresses,
+            sign_in,
         })
-    });
-    issuers.collect()
+    }
 }
 
-fn read_introspection(
-    section: &ConfigSection<'_>,
-    base: &Path,
-) -> Result<Option<IntrospectionSettings>, ConfigError> {
-    let wanted = section
-        .get("introspect")
-        .map_or(Ok(false), |f| f.boolean())?;
-    let url_field = section.get("introspect_url");
-    let secret = TokenSource::read_client_secret(section, base)?;
-    let signed = section
-        .get("introspect_signed")
-        .map_or(Ok(false), |field| field.boolean())?;
-    if !wanted && url_field.is_none() {
-        let useless = ["client_id", "client_secret", "token_prefix"];
-        let useless = useless.into_iter().find_map(|key| section.get(key));
-        return match useless.or(section.get("introspect_signed").filter(|_| signed)) {
-            Some(field) => Err(field.key_error(
-                "is only used for token introspection; write introspect = true, or remove it",
-            )),
-            None => Ok(None),
-        };
-    }
-    let client = section.require(
-        "client_id",
-        "\"toolgate\", as the issuer knows this gateway",
-    )?;
-    let secret = secret.ok_or_else(|| {
-        client.key_error(format!(
-            "needs its secret; write client_secret = {SECRET_ALTERNATIVES}"
-        ))
-    })?;
-    Ok(Some(IntrospectionSettings {
-        url: url_field.map(|field| read_https_url(&field)).transpose()?,
-        introspect_signed: signed,
-        client_id: client.expanded()?.into_owned(),
-        client_secret: secret,
-        token_prefix: section
-            .get("token_prefix")
-            .map_or(Ok(String::new()), |f| read_token_prefix(&f))?,
-    }))
-}
-
-/// Reads the additional audiences of an issuer.
-fn read_audiences(field: &ConfigField<'_>) -> Result<Vec<String>, ConfigError> {
-    let list = field.list("an array such as [\"api://toolgate\"]")?;
-    if !(1..=MAX_AUDIENCES).contains(&list.len()) {
-        return Err(field.key_error(format!("is empty or too long; write 1 to {MAX_AUDIENCES} values that this issuer writes into \"aud\" for this gateway")));
-    }
-    let name = |item: ConfigField<'_>| {
-        let text = item.expanded()?;
-        match (1..=256).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_graphic()) {
-            true => Ok(text.into_owned()),
-            false => Err(item.key_error("is not a valid audience; write the \"aud\" value that the issuer uses for this gateway, 1 to 256 ASCII characters without blanks")),
+impl IntrospectionSettings {
+    fn check(
+        section: &mut IssuerSection,
+        tree: &ConfigTree<'_>,
+        path: &SettingPath,
+    ) -> Result<Option<IntrospectionSettings>, SettingError> {
+        let wrong = |key: &str, text: String| Err(SettingError::about(path.key(key), text));
+        if !section.introspect && section.introspect_url.is_none() {
+            let useless = [
+                ("client_id", section.client_id.is_some()),
+                ("client_secret", section.client_secret.is_some()),
+                ("token_prefix", section.token_prefix.is_some()),
+                ("introspect_signed", section.introspect_signed),
+            ];
+            return match useless.iter().find(|(_, given)| *given) {
+                Some((key, _)) => wrong(
+                    key,
+                    "is only used for token introspection; write introspect = true, or remove it"
+                        .to_owned(),
+                ),
+                None => Ok(None),
+            };
         }
-    };
-    list.into_iter().map(name).collect()
-}
-
-/// Reads the prefix of an issuer's opaque tokens.
-fn read_token_prefix(field: &ConfigField<'_>) -> Result<String, ConfigError> {
-    let text = field.text()?;
-    let plain = |b: u8| b.is_ascii_alphanumeric() || b"-._~+/".contains(&b);
-    match (1..=64).contains(&text.len()) && text.bytes().all(plain) {
-        true => Ok(text.to_owned()),
-        false => Err(field
-            .key_error("is not a valid token prefix; write 1 to 64 characters, such as \"corp_\"")),
+        let Some(client_id) = section.client_id.take() else {
+            return Err(SettingError::missing(path.clone(), "client_id"));
+        };
+        let Some(secret) = section.client_secret.take() else {
+            return wrong(
+                "client_id",
+                format!("needs its secret; write client_secret = {SECRET_ALTERNATIVES}"),
+            );
+        };
+        Ok(Some(IntrospectionSettings {
+            url: section.introspect_url.take().map(|url| url.url),
+            introspect_signed: section.introspect_signed,
+            client_id: client_id.text,
+            client_secret: TokenSource::new(secret, tree, &path.key("client_secret")),
+            token_prefix: section
+                .token_prefix
+                .take()
+                .map_or_else(String::new, |prefix| prefix.0),
+        }))
     }
 }
 
-/// Rejects two issuers that would introspect the same tokens: each would see those of the other.
-fn check_token_prefixes(
-    field: &ConfigField<'_>,
-    issuers: &[IssuerSettings],
-) -> Result<(), ConfigError> {
+/// Returns true if two issuers would introspect the same tokens: each would see those of the other.
+fn has_shared_prefix(issuers: &[IssuerSettings]) -> bool {
     let prefix =
-        |issuer: &IssuerSettings| Some(issuer.introspection.as_ref()?.token_prefix.clone());
+        |issuer: &'_ IssuerSettings| Some(issuer.introspection.as_ref()?.token_prefix.clone());
     let mut prefixes: Vec<String> = issuers.iter().filter_map(prefix).collect();
     prefixes.sort();
-    match prefixes.windows(2).any(|two| two[0] == two[1]) {
-        true => Err(field.key_error("has several issuers that would introspect the same tokens, so that each sees tokens of the others; set a different token_prefix such as \"corp_\" for each (one may have none), or write danger_ask_every_issuer = true in [auth]")),
-        false => Ok(()),
-    }
-}
-
-/// Reads a URL that must be `https`, or `http` on loopback.
-pub(super) fn read_https_url(field: &ConfigField<'_>) -> Result<Url, ConfigError> {
-    let url = Url::parse(&field.expanded()?).map_err(|bad| {
-        field.key_error(format!(
-            "cannot be used: {bad}; write a URL such as \"https://login.example.com\""
-        ))
-    })?;
-    match url.is_https() || url.is_loopback() {
-        true => Ok(url),
-        false => Err(field.key_error("cannot be used: http:// is allowed only for this machine, because anyone on the network path could read and change the traffic; write https://")),
-    }
-}
-
-fn read_scope_settings(
-    field: &ConfigField<'_>,
-    servers: &[ServerSettings],
-    search: bool,
-) -> Result<Vec<ScopeSettings>, ConfigError> {
-    let list = field.list("[[auth.scope]] for each")?;
-    let read = |field: &ConfigField<'_>| {
-        let section = field.section(
-            "[[auth.scope]]",
-            "a section that begins with [[auth.scope]]",
-            SCOPE_KEYS,
-        )?;
-        let needs = read_scopes(&section.require("scopes", "[\"files:read\"]")?)?;
-        let except = section.get("except");
-        Ok(ScopeSettings {
-            tools: rule::read_tools(
-                &section.require("tools", "[\"server.*\"]")?,
-                servers,
-                search,
-            )?,
-            except: except.map_or(Ok(Vec::new()), |field| {
-                rule::read_tool_globs(&field, servers, search)
-            })?,
-            scopes: needs,
-        })
-    };
-    list.iter().map(read).collect()
-}
-
-fn read_implied_scopes(
-    field: &ConfigField<'_>,
-) -> Result<BTreeMap<String, Vec<String>>, ConfigError> {
-    let all = field.any_section("[auth.implies]", "{ \"files:write\" = [\"files:read\"] }")?;
-    let pair = |(scope, _, field): (&str, usize, ConfigField<'_>)| {
-        Ok((scope.to_owned(), read_scopes(&field)?))
-    };
-    all.entries().into_iter().map(pair).collect()
-}
-
-/// Reads a list of at least one scope.
-pub(super) fn read_scopes(field: &ConfigField<'_>) -> Result<Vec<String>, ConfigError> {
-    let list = field.list("an array such as [\"files:read\"]")?;
-    if list.is_empty() {
-        return Err(field.key_error("is empty; name at least one scope"));
-    }
-    let word = |item: ConfigField<'_>| {
-        let text = item.text()?;
-        let plain = |b: u8| b.is_ascii_graphic() && b != b'"' && b != b'\\';
-        match !text.is_empty() && text.len() <= 255 && text.bytes().all(plain) {
-            // The specification excludes `offline_access` from the scopes that a resource requests.
-            true if text != "offline_access" => Ok(text.to_owned()),
-            _ => Err(item.error(format!("{text:?} is not a valid scope of a tool; write one such as \"files:read\", without blanks and quotes"))),
-        }
-    };
-    list.into_iter().map(word).collect()
+    prefixes.windows(2).any(|two| two[0] == two[1])
 }
 
 #[cfg(test)]

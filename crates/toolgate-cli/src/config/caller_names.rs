@@ -1,6 +1,11 @@
 //! Caller names in configs and commands.
 
-use super::{auth::AuthSettings, error::suggestion};
+use super::{
+    auth::AuthSettings,
+    error::suggestion,
+    glob::NameGlob,
+    reader::{SettingError, SettingPath},
+};
 
 /// Names of callers that authenticate without an API key or an issuer's token.
 const FIXED_CALLER_NAMES: &[&str] = &["anonymous@http", "token@http", "local@stdio"];
@@ -8,6 +13,32 @@ const FIXED_CALLER_NAMES: &[&str] = &["anonymous@http", "token@http", "local@std
 const OPERATOR_PREFIX: &str = "operator@";
 
 impl AuthSettings {
+    /// Checks globs for callers, each of which must match a possible caller. No globs match every caller.
+    pub(super) fn check_callers(
+        &self,
+        globs: Option<&[String]>,
+        path: &SettingPath,
+    ) -> Result<Vec<NameGlob>, SettingError> {
+        if globs.is_some_and(<[String]>::is_empty) {
+            return Err(SettingError::about(
+                path.clone(),
+                "is empty; remove it to match every caller",
+            ));
+        }
+        let glob = |(at, text): (usize, &String)| {
+            let wrong = |text: String| SettingError::message(path.index(at), text);
+            let glob = NameGlob::parse(text).map_err(wrong)?;
+            self.check_caller_name(glob.as_str()).map_err(wrong)?;
+            Ok(glob)
+        };
+        globs
+            .unwrap_or_default()
+            .iter()
+            .enumerate()
+            .map(glob)
+            .collect()
+    }
+
     /// Checks that a name or glob can match a caller. A typo would silently disable a deny rule.
     ///
     /// # Errors

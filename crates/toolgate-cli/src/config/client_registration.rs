@@ -2,15 +2,13 @@
 //! document. With `sign_in = "client"`, the gateway signs in without a person.
 
 use super::{
-    auth::{read_https_url, read_scopes},
     config_value::ConfigValue,
-    error::ConfigError,
-    section::ConfigSection,
+    reader::{SettingError, SettingPath},
+    server_section::{ServerSection, SignInWord},
 };
-use std::path::Path;
 use toolgate_auth::Url;
 
-/// Keys of a server's section that this module reads.
+/// Keys of a server's section that this module checks.
 pub(super) const OAUTH_CLIENT_KEYS: &[&str] = &[
     "client_id",
     "issuer",
@@ -78,91 +76,95 @@ impl ClientRegistration {
         }
     }
 
-    pub(super) fn read(
-        section: &ConfigSection<'_>,
-        base: &Path,
-    ) -> Result<ClientRegistration, ConfigError> {
-        let document = section.get("client_document");
-        let Some(field) = section.get("client_id") else {
-            let of_id = ["issuer", "client_secret", "client_key"];
-            if let Some(field) = of_id.iter().find_map(|key| section.get(key)) {
-                return Err(field.key_error("belongs to a client_id; write client_id too"));
+    /// Returns the registration that the section of a server describes.
+    pub(super) fn check(
+        section: &ServerSection,
+        path: &SettingPath,
+    ) -> Result<ClientRegistration, SettingError> {
+        let wrong = |key: &str, text: &str| Err(SettingError::about(path.key(key), text));
+        let Some(id) = &section.client_id else {
+            let of_client = [
+                ("issuer", section.issuer.is_some()),
+                ("client_secret", section.client_secret.is_some()),
+                ("client_key", section.client_key.is_some()),
+            ];
+            if let Some((key, _)) = of_client.iter().find(|(_, given)| *given) {
+                return wrong(key, "belongs to a client_id; write client_id too");
             }
-            return match document {
-                Some(field) => {
-                    let at = read_https_url(&field)?;
-                    match at.is_https() && at.path() != "/" {
-                        true => Ok(ClientRegistration::MetadataDocument(at)),
-                        false => Err(field.key_error("is not the URL of a client metadata document, which begins with https:// and has a path; write one such as \"https://tools.example.com/client.json\"")),
-                    }
-                }
+            return match &section.client_document {
                 None => Ok(ClientRegistration::Dynamic),
+                Some(document) if document.url.is_https() && document.url.path() != "/" => {
+                    Ok(ClientRegistration::MetadataDocument(document.url.clone()))
+                }
+                Some(_) => wrong(
+                    "client_document",
+                    "is not the URL of a client metadata document, which begins with https:// and has a path; write one such as \"https://tools.example.com/client.json\"",
+                ),
             };
         };
-        if let Some(field) = document {
-            return Err(field
-                .key_error("identifies the client, and so does client_id; keep one of the two"));
-        }
-        let id = field.expanded()?;
-        if id.is_empty() {
-            return Err(
-                field.key_error("is empty; write the id that the authorization server assigned")
+        if section.client_document.is_some() {
+            return wrong(
+                "client_document",
+                "identifies the client, and so does client_id; keep one of the two",
             );
         }
-        let (secret, key) = (section.get("client_secret"), section.get("client_key"));
-        let shows = match (&secret, &key) {
+        if id.text.is_empty() {
+            return wrong(
+                "client_id",
+                "is empty; write the id that the authorization server assigned",
+            );
+        }
+        let credential = match (&section.client_secret, &section.client_key) {
             (None, None) => ClientCredential::Public,
-            (Some(secret), None) => {
-                ClientCredential::Secret(ConfigValue::read_secret(secret, "secret", base)?)
-            }
-            (None, Some(key)) => {
-                ClientCredential::PrivateKey(ConfigValue::read_secret(key, "private key", base)?)
-            }
-            (Some(_), Some(key)) => {
-                return Err(key.key_error(
+            (Some(secret), None) => ClientCredential::Secret(secret.0.clone()),
+            (None, Some(key)) => ClientCredential::PrivateKey(key.0.clone()),
+            (Some(_), Some(_)) => {
+                return wrong(
+                    "client_key",
                     "authenticates the client, and so does client_secret; keep one of the two",
-                ));
+                );
             }
         };
-        let Some(issuer) = section.get("issuer") else {
-            return Err(field.key_error(format!(
-                "is registered at one authorization server, and would be sent with its secret to any that this server names; write {EXAMPLE_ISSUER}, exactly as its authorization server identifies itself"
-            )));
+        let Some(issuer) = &section.issuer else {
+            return wrong(
+                "client_id",
+                &format!(
+                    "needs the issuer of the authorization server that knows this client: without it, the gateway would send the client id and its secret to any authorization server that this server names; write {EXAMPLE_ISSUER}, exactly as the authorization server identifies itself"
+                ),
+            );
         };
-        // The issuer is compared exactly, so the text is stored unchanged.
-        read_https_url(&issuer)?;
         Ok(ClientRegistration::Preregistered(PreregisteredClient {
-            id: id.into_owned(),
-            issuer: issuer.expanded()?.into_owned(),
-            credential: shows,
+            id: id.text.clone(),
+            // The issuer is compared exactly, so the text is stored unchanged.
+            issuer: issuer.text.clone(),
+            credential,
         }))
     }
 }
 
 impl SignInParty {
-    pub(super) fn read(
-        section: &ConfigSection<'_>,
+    /// Returns the party that the section of a server names.
+    pub(super) fn check(
+        section: &ServerSection,
         client: &ClientRegistration,
-    ) -> Result<SignInParty, ConfigError> {
-        let field = section.get("sign_in");
-        let word = |field: &super::section::ConfigField<'_>| {
-            field.one_of(&[("person", false), ("client", true)])
-        };
-        let itself = field.as_ref().map(word).transpose()?.unwrap_or(false);
-        let scopes = section.get("scopes");
-        let Some(field) = field.filter(|_| itself) else {
-            return match scopes {
-                Some(field) => Err(field.key_error(
-                    "is only used if the gateway signs in by itself; write sign_in = \"client\" too, or remove it: a person's sign-in requests the scopes that the server names",
-                )),
-                None => Ok(SignInParty::Person),
-            };
-        };
-        match client.credential_value() {
-            Some(_) => Ok(SignInParty::Gateway(scopes.as_ref().map_or(Ok(Vec::new()), read_scopes)?)),
-            None => Err(field.key_error(format!(
-                "makes the gateway sign in by itself; write client_id, {EXAMPLE_ISSUER}, and client_secret or client_key = {{ file = \"PATH\" }}"
-            ))),
+        path: &SettingPath,
+    ) -> Result<SignInParty, SettingError> {
+        let scopes = section.scopes.clone().map(|scopes| scopes.0);
+        match (section.sign_in.unwrap_or_default(), scopes) {
+            (SignInWord::Person, None) => Ok(SignInParty::Person),
+            (SignInWord::Person, Some(_)) => Err(SettingError::about(
+                path.key("scopes"),
+                "is only used if the gateway signs in by itself; write sign_in = \"client\" too, or remove it: a person's sign-in requests the scopes that the server names",
+            )),
+            (SignInWord::Client, scopes) if client.credential_value().is_some() => {
+                Ok(SignInParty::Gateway(scopes.unwrap_or_default()))
+            }
+            (SignInWord::Client, _) => Err(SettingError::about(
+                path.key("sign_in"),
+                format!(
+                    "makes the gateway sign in by itself; write client_id, {EXAMPLE_ISSUER}, and client_secret or client_key = {{ file = \"PATH\" }}"
+                ),
+            )),
         }
     }
 }
@@ -171,6 +173,7 @@ impl SignInParty {
 mod tests {
     use super::*;
     use crate::config::{Config, RemoteAddress};
+    use std::path::Path;
 
     const ID: &str = "client_id = \"gate\"\n";
     const AT: &str = "issuer = \"https://l.test/a/\"\n";
@@ -218,7 +221,7 @@ mod tests {
         for (parts, told) in [
             (
                 &[ID] as &[_],
-                "\"client_id\" in [server.far] is registered at one authorization server",
+                "\"client_id\" in [server.far] needs the issuer of the authorization server",
             ),
             (
                 &[ID, SECRET],
@@ -234,7 +237,7 @@ mod tests {
             (&[ID, AT, SECRET, KEY], "keep one of the two"),
             (
                 &[ID, AT, "client_key = \"canary\"\n"],
-                "would store the private key in plaintext",
+                "would store a secret in plaintext",
             ),
             (&[ID, AT, document], "keep one of the two"),
             (

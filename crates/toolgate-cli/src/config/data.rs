@@ -4,11 +4,17 @@
 use super::{
     error::{ConfigError, ConfigText},
     file::{self, FilePrivacy},
-    section::ConfigSection,
-    top_level::toml_syntax_error,
+    reader::{ConfigPath, ConfigTree, toml_syntax_error},
+    schema::config_schema,
 };
+use serde::Deserialize;
 use std::path::{Path, PathBuf};
-use toml::de::DeTable;
+
+/// Part of a config file that is read even if the rest is invalid.
+#[derive(Deserialize)]
+struct DataSection {
+    data: Option<ConfigPath>,
+}
 
 /// Returns the directory of the `data` key, if the file has one.
 ///
@@ -28,20 +34,17 @@ fn read(path: &Path, text: &str) -> Result<Option<PathBuf>, ConfigError> {
         return Ok(None);
     }
     let doc = |text| ConfigText { name: &name, text };
-    let tree = match DeTable::parse(text) {
+    let tree = match ConfigTree::parse(doc(text)) {
         Ok(tree) => tree,
         // Top-level keys precede the first section, so a syntax error in a section does not affect them.
-        Err(error) => match DeTable::parse(before_sections(text)) {
+        Err(error) => match ConfigTree::parse(doc(before_sections(text))) {
             Ok(tree) => tree,
             Err(_) => return Err(toml_syntax_error(doc(text), &error)),
         },
     };
-    let all: Vec<&str> = tree.get_ref().keys().map(|key| &**key.get_ref()).collect();
-    let top = ConfigSection::new(doc(text), "", 0, tree.get_ref(), &all)?;
-    let field = top.get("data");
-    field
-        .map(|field| field.path(&file::config_directory(path)))
-        .transpose()
+    let section: Result<DataSection, _> = tree.read(&file::config_directory(path));
+    let section = section.map_err(|error| tree.error(error, config_schema()))?;
+    Ok(section.data.map(PathBuf::from))
 }
 
 /// Returns the lines before the first section.

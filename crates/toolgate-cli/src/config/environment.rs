@@ -1,54 +1,42 @@
 //! Environment of a server process: set variables, and names passed on from the gateway's environment.
 
-use super::{config_value::ConfigValue, error::ConfigError, section::ConfigField};
-use std::path::Path;
+use super::{
+    config_value::ConfigValue,
+    env_name::check_env_name,
+    reader::{NamedSettings, SettingError, SettingPath},
+    value_source::ValueSource,
+};
 
-/// Reads `env`.
-pub(super) fn read_env(
-    field: &ConfigField<'_>,
-    id: &str,
-    base: &Path,
-) -> Result<Vec<(String, ConfigValue)>, ConfigError> {
-    let section = field.any_section(format!("[server.{id}.env]"), "{ NAME = \"value\" }")?;
-    let pair = |(name, at, value): (&str, usize, ConfigField<'_>)| {
-        check_env_name(name).map_err(|text| section.doc.error(at, text))?;
-        Ok((
-            name.to_owned(),
-            ConfigValue::read_value(&value, name, base)?,
-        ))
-    };
-    section.entries().into_iter().map(pair).collect()
-}
-
-/// Reads `env_pass` and rejects names that are also in `env`.
-pub(super) fn read_env_pass(
-    field: &ConfigField<'_>,
-    env: &[(String, ConfigValue)],
-) -> Result<Vec<String>, ConfigError> {
-    let name = |item: ConfigField<'_>| {
-        let name = item.text()?;
-        check_env_name(name).map_err(|text| item.error(text))?;
-        match env.iter().any(|(set, _)| set == name) {
-            true => Err(item.error(format!(
-                "{name:?} is in env and in env_pass; keep one of the two"
-            ))),
-            false => Ok(name.to_owned()),
+/// Checks the variables to set.
+pub(super) fn check_env(
+    env: NamedSettings<ValueSource>,
+    path: &SettingPath,
+) -> Result<Vec<(String, ConfigValue)>, SettingError> {
+    let pair = |(name, value): (String, ValueSource)| {
+        let path = path.key(&name);
+        check_env_name(&name).map_err(|text| SettingError::at_key(path.clone(), text))?;
+        match value.check(&name) {
+            Ok(value) => Ok((name, value)),
+            Err(text) => Err(SettingError::about(path, text)),
         }
     };
-    field
-        .list("an array such as [\"NAME\"]")?
-        .into_iter()
-        .map(name)
-        .collect()
+    env.0.into_iter().map(pair).collect()
 }
 
-/// Checks the name of an environment variable.
-pub(super) fn check_env_name(name: &str) -> Result<(), String> {
-    let plain = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-    match plain && !name.starts_with(|c: char| c.is_ascii_digit()) {
-        true => Ok(()),
-        false => Err(format!(
-            "{name:?} is not a valid name of an environment variable; write letters, digits and _"
-        )),
+/// Checks the names of variables that are passed on; none may also be in `env`.
+pub(super) fn check_env_pass(
+    names: &[String],
+    env: &[(String, ConfigValue)],
+    path: &SettingPath,
+) -> Result<(), SettingError> {
+    for (at, name) in names.iter().enumerate() {
+        let wrong = |text| SettingError::message(path.index(at), text);
+        check_env_name(name).map_err(wrong)?;
+        if env.iter().any(|(set, _)| set == name) {
+            return Err(wrong(format!(
+                "{name:?} is in env and in env_pass; keep one of the two"
+            )));
+        }
     }
+    Ok(())
 }

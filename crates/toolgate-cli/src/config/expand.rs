@@ -2,11 +2,8 @@
 //!
 //! `$${` writes a literal `${`. Messages contain names of variables, never their values.
 
-use super::{environment::check_env_name, error::ConfigError, section::ConfigField};
-use std::{
-    borrow::Cow,
-    path::{Path, PathBuf},
-};
+use super::env_name::check_env_name;
+use std::{borrow::Cow, path::PathBuf};
 
 /// Start of a variable reference.
 const REFERENCE_START: &str = "${";
@@ -86,7 +83,11 @@ fn malformed(what: &str) -> String {
 ///
 /// # Errors
 /// The home directory is unknown.
-fn expand_home(path: &str, home: Option<PathBuf>) -> Result<PathBuf, String> {
+pub(super) fn expand_home(path: &str) -> Result<PathBuf, String> {
+    expand_home_with(path, home())
+}
+
+fn expand_home_with(path: &str, home: Option<PathBuf>) -> Result<PathBuf, String> {
     let below = match path {
         "~" => "",
         path => match path.strip_prefix("~/") {
@@ -104,34 +105,18 @@ fn expand_home(path: &str, home: Option<PathBuf>) -> Result<PathBuf, String> {
     }
 }
 
-fn home() -> Option<PathBuf> {
-    std::env::var_os("HOME").map(PathBuf::from)
+/// Expands `~` at the start of a program.
+///
+/// # Errors
+/// The home directory is unknown or not UTF-8.
+pub(super) fn expand_program(program: &str) -> Result<String, String> {
+    expand_home(program)?.into_os_string().into_string().map_err(|_| {
+        "begins with ~, but the path of the home directory is not UTF-8; move the program to another directory".to_owned()
+    })
 }
 
-impl<'a> ConfigField<'a> {
-    /// Returns the text with its variables expanded.
-    pub(super) fn expanded(&self) -> Result<Cow<'a, str>, ConfigError> {
-        expand_variables(self.text()?, environment).map_err(|wrong| self.key_error(wrong))
-    }
-
-    /// Returns the path with its variables and `~` expanded; a relative path starts at `base`.
-    pub(super) fn path(&self, base: &Path) -> Result<PathBuf, ConfigError> {
-        let text = self.expanded()?;
-        if text.is_empty() {
-            return Err(self.key_error("is empty; write a path or remove the key"));
-        }
-        let path = expand_home(&text, home()).map_err(|wrong| self.key_error(wrong))?;
-        Ok(base.join(path))
-    }
-
-    /// Returns the program of a command with its variables and `~` expanded.
-    pub(super) fn program(&self) -> Result<String, ConfigError> {
-        let path = expand_home(&self.expanded()?, home()).map_err(|wrong| self.key_error(wrong))?;
-        let not_text = |_| {
-            self.key_error("begins with ~, but the path of the home directory is not UTF-8; move the program to another directory")
-        };
-        path.into_os_string().into_string().map_err(not_text)
-    }
+fn home() -> Option<PathBuf> {
+    std::env::var_os("HOME").map(PathBuf::from)
 }
 
 #[cfg(test)]

@@ -2,10 +2,10 @@
 
 use super::{
     Config, ConfigSource,
-    address::{self, CredentialOwner, RemoteAddress},
+    address::{self, RemoteAddress},
     client_registration::{ClientRegistration, SignInParty},
     config_value::ConfigValue,
-    environment::check_env_name,
+    env_name::check_env_name,
     error::{ConfigError, ConfigText},
     expand,
     json::{JsonDocument, JsonEntries, json_syntax_error},
@@ -13,6 +13,7 @@ use super::{
     plaintext,
     server::ServerSettings,
     server_names::{duplicate_id, normalize_id},
+    server_section::CredentialOwner,
 };
 use serde_json::value::RawValue;
 use std::{borrow::Cow, path::Path};
@@ -106,7 +107,7 @@ fn push_server(
     servers: &mut Vec<ServerSettings>,
 ) -> Result<(), ConfigError> {
     servers.push(server);
-    match duplicate_id(servers) {
+    match duplicate_id(servers.iter().map(|server| server.id.as_str())) {
         Some(id) => Err(json.error(
             value,
             format!(

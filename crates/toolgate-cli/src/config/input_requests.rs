@@ -1,6 +1,9 @@
 //! Input requests that a server may make during a call: keys of `[server.NAME]`.
 
-use super::{error::ConfigError, rate::RateSetting, section::ConfigSection};
+use super::{rate::RateSetting, reader::ConfigWord};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::Deserialize;
+use std::borrow::Cow;
 use toolgate_policy::{ElicitationPolicy, RateQuota, SamplingPolicy};
 
 /// Policy for the input requests of a server.
@@ -30,43 +33,52 @@ impl Default for InputRequestSettings {
     }
 }
 
-impl InputRequestSettings {
-    /// Reads the keys of a server's section.
-    pub(super) fn read(section: &ConfigSection<'_>) -> Result<InputRequestSettings, ConfigError> {
-        let mut asking = InputRequestSettings::default();
-        if let Some(field) = section.get("elicitation_forms") {
-            let words = [
-                ("check", ElicitationPolicy::Check),
-                ("warn", ElicitationPolicy::Warn),
-                ("off", ElicitationPolicy::Off),
-            ];
-            asking.elicitation_forms = field.one_of(&words)?;
-        }
-        if let Some(field) = section.get("elicitation_urls") {
-            asking.elicitation_urls = field.one_of(&[("check", true), ("off", false)])?;
-        }
-        if let Some(field) = section.get("sampling") {
-            asking.sampling = match field.text()? {
-                "off" => SamplingPolicy::Off,
-                "ask" => SamplingPolicy::Ask,
-                rate => parse_sampling_rate(rate).ok_or_else(|| {
-                    field.key_error(format!(
-                        "is {rate:?}; write \"off\", \"ask\", or a rate such as \"20/h\""
-                    ))
-                })?,
-            };
-        }
-        if let Some(field) = section.get("sampling_tokens") {
-            asking.sampling_tokens = field.number(1..=1_000_000)?;
-        }
-        if let Some(field) = section.get("roots") {
-            asking.roots = field.boolean()?;
-        }
-        Ok(asking)
+impl ConfigWord for ElicitationPolicy {
+    const WORDS: &'static [(&'static str, ElicitationPolicy)] = &[
+        ("check", ElicitationPolicy::Check),
+        ("warn", ElicitationPolicy::Warn),
+        ("off", ElicitationPolicy::Off),
+    ];
+}
+
+/// Policy for sampling as written: `"off"`, `"ask"` or a rate.
+#[derive(Deserialize)]
+#[serde(try_from = "String")]
+pub(super) struct SamplingSetting(pub(super) SamplingPolicy);
+
+impl TryFrom<String> for SamplingSetting {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<SamplingSetting, String> {
+        let policy = match text.as_str() {
+            "off" => SamplingPolicy::Off,
+            "ask" => SamplingPolicy::Ask,
+            rate => {
+                let RateSetting { count, period: per } =
+                    RateSetting::parse(rate).map_err(|_| {
+                        format!("is {rate:?}; write \"off\", \"ask\", or a rate such as \"20/h\"")
+                    })?;
+                SamplingPolicy::RateLimited(RateQuota { count, per })
+            }
+        };
+        Ok(SamplingSetting(policy))
     }
 }
 
-fn parse_sampling_rate(rate: &str) -> Option<SamplingPolicy> {
-    let RateSetting { count, period: per } = RateSetting::parse(rate).ok()?;
-    Some(SamplingPolicy::RateLimited(RateQuota { count, per }))
+impl JsonSchema for SamplingSetting {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "SamplingSetting".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "type": "string",
+            "pattern": "^(off|ask|[0-9]+ */ *(s|min|h))$",
+            "examples": ["ask", "20/h"],
+        })
+    }
 }

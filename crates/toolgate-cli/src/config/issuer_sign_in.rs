@@ -1,14 +1,27 @@
 //! `[auth.issuer.NAME.sign_in]`: the gateway's OAuth client for signing users in at its own pages.
 
 use super::{
-    auth::read_scopes,
-    error::ConfigError,
-    section::{ConfigField, ConfigSection},
+    reader::{ConfigTree, ExpandedText, SettingPath},
+    scopes::Scopes,
     token::TokenSource,
+    value_source::SecretSource,
 };
-use std::path::Path;
+use schemars::JsonSchema;
+use serde::Deserialize;
 
-const KEYS: &[&str] = &["client_id", "client_secret", "scopes"];
+/// OAuth client for signing users in at pages of the gateway, `[auth.issuer.NAME.sign_in]`.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct IssuerSignInSection {
+    /// Client id of the gateway's pages at the issuer.
+    #[schemars(example = &"toolgate-pages")]
+    client_id: ExpandedText,
+    /// Client secret, if the client has one.
+    client_secret: Option<SecretSource>,
+    /// Requested scopes.
+    #[schemars(example = ["openid"])]
+    scopes: Option<Scopes>,
+}
 
 /// OAuth client that the gateway uses at an issuer to sign users in.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -21,42 +34,17 @@ pub(crate) struct IssuerSignInSettings {
 }
 
 impl IssuerSignInSettings {
-    /// Reads `sign_in` from the section of an issuer.
-    pub(super) fn read(
-        issuer: &ConfigSection<'_>,
-        id: &str,
-        base: &Path,
-    ) -> Result<Option<IssuerSignInSettings>, ConfigError> {
-        let Some(field) = issuer.get("sign_in") else {
-            return Ok(None);
-        };
-        if let Some(bound) = issuer.get("dpop_required")
-            && bound.boolean()?
-        {
-            return Err(field.key_error(
-                "cannot be combined with dpop_required = true: a token from a browser sign-in is not bound to a key; remove one of the two",
-            ));
+    /// Returns the settings of a section.
+    pub(super) fn new(
+        section: IssuerSignInSection,
+        tree: &ConfigTree<'_>,
+        path: &SettingPath,
+    ) -> IssuerSignInSettings {
+        let secret = |secret| TokenSource::new(secret, tree, &path.key("client_secret"));
+        IssuerSignInSettings {
+            client_id: section.client_id.text,
+            client_secret: section.client_secret.map(secret),
+            scopes: section.scopes.map_or_else(Vec::new, |scopes| scopes.0),
         }
-        read_section(&field, id, base).map(Some)
     }
-}
-
-fn read_section(
-    field: &ConfigField<'_>,
-    id: &str,
-    base: &Path,
-) -> Result<IssuerSignInSettings, ConfigError> {
-    let name = format!("[auth.issuer.{id}.sign_in]");
-    let section = field.section(name, "a section", KEYS)?;
-    let client = section.require(
-        "client_id",
-        "\"toolgate-pages\", as the issuer knows the pages of this gateway",
-    )?;
-    Ok(IssuerSignInSettings {
-        client_id: client.expanded()?.into_owned(),
-        client_secret: TokenSource::read_client_secret(&section, base)?,
-        scopes: section
-            .get("scopes")
-            .map_or(Ok(Vec::new()), |field| read_scopes(&field))?,
-    })
 }

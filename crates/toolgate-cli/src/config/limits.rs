@@ -1,10 +1,15 @@
 //! `[limits]`: every limit with its default and allowed range.
 
 use super::{
-    error::ConfigError,
     rate::RateSetting,
-    section::{ConfigField, ConfigSection},
+    reader::{IntRange, SettingError, SettingPath},
 };
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{
+    Deserialize, Deserializer,
+    de::{MapAccess, Visitor},
+};
+use std::{borrow::Cow, fmt};
 use toolgate_protocol::memory_budget::{BYTES_PER_OBJECT, BYTES_PER_VALUE, COPIES_PER_MESSAGE};
 
 /// Integer type of a limit, converted from and to the number of the config.
@@ -44,17 +49,24 @@ impl LimitValue for u64 {
 }
 
 macro_rules! limits {
-    ($($(#[$doc:meta])* $key:ident: $kind:ty = $default:literal, $low:literal to $high:literal;)*) => {
+    ($(#[doc = $doc:literal] $key:ident: $kind:ty = $default:literal, $low:literal to $high:literal;)*) => {
         /// Limits of the gateway. The key names the unit; without a unit it is a count.
         #[derive(Clone, Debug, Eq, PartialEq)]
         pub(crate) struct GatewayLimits {
-            $($(#[$doc])* pub(crate) $key: $kind,)*
+            $(#[doc = $doc] pub(crate) $key: $kind,)*
             /// Rate limit per caller and tool.
             pub(crate) rate: RateSetting,
         }
 
         /// Every key of `[limits]`.
+        #[cfg(test)]
         const KEYS: &[&str] = &[$(stringify!($key),)* "rate"];
+
+        /// Key of `[limits]`.
+        #[derive(Deserialize)]
+        #[serde(field_identifier)]
+        #[expect(non_camel_case_types, reason = "the variants are the keys")]
+        enum LimitKey { $($key,)* rate }
 
         /// Every numeric key with its default and range.
         #[cfg(test)]
@@ -67,11 +79,27 @@ macro_rules! limits {
         }
 
         impl GatewayLimits {
-            fn set(&mut self, section: &ConfigSection<'_>) -> Result<(), ConfigError> {
-                $(if let Some(field) = section.get(stringify!($key)) {
-                    self.$key = <$kind>::of(field.number($low..=$high)?);
-                })*
+            fn set<'de, A: MapAccess<'de>>(&mut self, key: &LimitKey, map: &mut A) -> Result<(), A::Error> {
+                match key {
+                    $(LimitKey::$key => self.$key = <$kind>::of(map.next_value::<IntRange<$low, $high>>()?.0),)*
+                    LimitKey::rate => self.rate = map.next_value()?,
+                }
                 Ok(())
+            }
+
+            fn schemas(generator: &mut SchemaGenerator) -> serde_json::Map<String, serde_json::Value> {
+                let mut all = serde_json::Map::new();
+                $(
+                    let mut schema = IntRange::<$low, $high>::json_schema(generator);
+                    schema.insert("description".to_owned(), $doc.trim().into());
+                    schema.insert("default".to_owned(), $default.into());
+                    all.insert(stringify!($key).to_owned(), schema.to_value());
+                )*
+                let mut rate = RateSetting::json_schema(generator);
+                rate.insert("description".to_owned(), "Rate limit per caller and tool.".into());
+                rate.insert("default".to_owned(), GatewayLimits::default().rate.to_string().into());
+                all.insert("rate".to_owned(), rate.to_value());
+                all
             }
 
             /// Returns the numeric keys with different values in two sets of limits.
@@ -303,22 +331,53 @@ const ORDERED_LIMITS: &[(&str, &str)] = &[
 ];
 
 impl GatewayLimits {
-    /// Reads `[limits]`, which may be absent.
-    pub(super) fn read(field: Option<ConfigField<'_>>) -> Result<GatewayLimits, ConfigError> {
-        let mut limits = GatewayLimits::default();
-        let Some(field) = field else {
-            return Ok(limits);
-        };
-        let section = field.section("[limits]", "a section that begins with [limits]", KEYS)?;
-        limits.set(&section)?;
-        if let Some(field) = section.get("rate") {
-            limits.rate = RateSetting::parse(field.text()?).map_err(|text| field.error(text))?;
+    /// Checks a call timeout of the section at `path`.
+    pub(super) fn check_call_seconds(
+        &self,
+        seconds: Option<u64>,
+        path: &SettingPath,
+    ) -> Result<(), SettingError> {
+        match seconds {
+            Some(seconds) if seconds > self.call_max_seconds => Err(SettingError::about(
+                path.key("call_seconds"),
+                format!(
+                    "is {seconds}; write an integer from 1 to {}",
+                    self.call_max_seconds
+                ),
+            )),
+            _ => Ok(()),
         }
-        ORDERED_LIMITS
-            .iter()
-            .try_for_each(|(small, large)| limits.check_order(&section, small, large))?;
-        limits.check_memory(&section)?;
-        Ok(limits)
+    }
+
+    /// Checks the limits that depend on each other; `is_set` returns true for the keys that the file has.
+    pub(super) fn check(&self, is_set: impl Fn(&SettingPath) -> bool) -> Result<(), SettingError> {
+        let path = |key: &&str| SettingPath::new(&["limits", key]);
+        for (small, large) in ORDERED_LIMITS {
+            let (low, high) = (self.number(small), self.number(large));
+            if low > high {
+                let at = [small, large].iter().map(|key| path(key)).find(&is_set);
+                return Err(SettingError::message(
+                    at.unwrap_or_default(),
+                    format!(
+                        "{small} is {low} and {large} is {high}; set {small} to at most {large}"
+                    ),
+                ));
+            }
+        }
+        // A maximum-size message must fit into the half of the budget that one caller or server may use.
+        let least = self.max_message_memory().saturating_mul(2);
+        if self.memory_bytes < least {
+            let keys = ["memory_bytes", "line_bytes", "body_bytes", "elements"];
+            let at = keys.iter().map(path).find(&is_set);
+            return Err(SettingError::message(
+                at.unwrap_or_default(),
+                format!(
+                    "memory_bytes is {}, but two messages of the maximum size need {least}; raise memory_bytes, or lower line_bytes, body_bytes or elements",
+                    self.memory_bytes
+                ),
+            ));
+        }
+        Ok(())
     }
 
     /// Returns the memory of one maximum-size message, with its copies and parsed values.
@@ -329,33 +388,44 @@ impl GatewayLimits {
             .saturating_mul(COPIES_PER_MESSAGE)
             .saturating_add(values)
     }
+}
 
-    /// Checks that a maximum-size message fits into the half of the budget that one caller or server may use.
-    fn check_memory(&self, section: &ConfigSection<'_>) -> Result<(), ConfigError> {
-        let keys = ["memory_bytes", "line_bytes", "body_bytes", "elements"];
-        let least = self.max_message_memory().saturating_mul(2);
-        match keys.iter().find_map(|key| section.get(key)) {
-            Some(field) if self.memory_bytes < least => Err(field.error(format!(
-                "memory_bytes is {}, but two messages of the maximum size need {least}; raise memory_bytes, or lower line_bytes, body_bytes or elements",
-                self.memory_bytes
-            ))),
-            _ => Ok(()),
-        }
+impl<'de> Deserialize<'de> for GatewayLimits {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<GatewayLimits, D::Error> {
+        deserializer.deserialize_map(LimitsVisitor)
+    }
+}
+
+struct LimitsVisitor;
+
+impl<'de> Visitor<'de> for LimitsVisitor {
+    type Value = GatewayLimits;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a table of limits")
     }
 
-    fn check_order(
-        &self,
-        section: &ConfigSection<'_>,
-        small: &str,
-        large: &str,
-    ) -> Result<(), ConfigError> {
-        let (low, high) = (self.number(small), self.number(large));
-        match section.get(small).or_else(|| section.get(large)) {
-            Some(field) if low > high => Err(field.error(format!(
-                "{small} is {low} and {large} is {high}; set {small} to at most {large}"
-            ))),
-            _ => Ok(()),
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<GatewayLimits, A::Error> {
+        let mut limits = GatewayLimits::default();
+        while let Some(key) = map.next_key()? {
+            limits.set(&key, &mut map)?;
         }
+        Ok(limits)
+    }
+}
+
+impl JsonSchema for GatewayLimits {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "Limits".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let properties = GatewayLimits::schemas(generator);
+        json_schema!({"type": "object", "properties": properties, "additionalProperties": false})
     }
 }
 

@@ -1,28 +1,73 @@
 //! Listen address, allowed hosts and allowed origins.
 
-use super::{
-    error::ConfigError,
-    expand,
-    section::{ConfigField, ConfigSection},
-};
+use super::reader::ExpandedText;
+use schemars::JsonSchema;
+use serde::Deserialize;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 /// Default listen address.
 pub(super) const DEFAULT_LISTEN_ADDRESS: SocketAddr =
     SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8665);
 
-/// Reads `listen`.
-pub(super) fn read_listen(top: &ConfigSection<'_>) -> Result<SocketAddr, ConfigError> {
-    let Some(field) = top.get("listen") else {
-        return Ok(DEFAULT_LISTEN_ADDRESS);
-    };
-    let written = field.text()?;
-    let wrong = |_| {
-        field.key_error(format!(
-            "is {written:?}; write an IP address and a port, such as \"{DEFAULT_LISTEN_ADDRESS}\""
-        ))
-    };
-    field.expanded()?.parse().map_err(wrong)
+/// Listen address.
+#[derive(Deserialize, JsonSchema)]
+#[serde(try_from = "ExpandedText")]
+#[schemars(with = "String")]
+pub(super) struct ListenAddress(pub(super) SocketAddr);
+
+impl TryFrom<ExpandedText> for ListenAddress {
+    type Error = String;
+
+    fn try_from(address: ExpandedText) -> Result<ListenAddress, String> {
+        address.text.parse().map(ListenAddress).map_err(|_| {
+            format!(
+                "is {:?}; write an IP address and a port, such as \"{DEFAULT_LISTEN_ADDRESS}\"",
+                address.written
+            )
+        })
+    }
+}
+
+/// Host name in lower case, with or without a port.
+#[derive(Deserialize, JsonSchema)]
+#[serde(try_from = "ExpandedText")]
+#[schemars(inline)]
+pub(super) struct HostName(pub(super) String);
+
+impl TryFrom<ExpandedText> for HostName {
+    type Error = String;
+
+    fn try_from(name: ExpandedText) -> Result<HostName, String> {
+        let lower = name.text.to_ascii_lowercase();
+        match is_host(&lower) {
+            true => Ok(HostName(lower)),
+            false => Err(format!(
+                "has {:?}, which is not a host name; write it as a browser shows it, such as \"tools.example.com\" or \"tools.example.com:8665\"",
+                name.written
+            )),
+        }
+    }
+}
+
+/// Origin in lower case: `scheme://host` or `scheme://host:port`.
+#[derive(Deserialize, JsonSchema)]
+#[serde(try_from = "ExpandedText")]
+#[schemars(inline)]
+pub(super) struct OriginName(pub(super) String);
+
+impl TryFrom<ExpandedText> for OriginName {
+    type Error = String;
+
+    fn try_from(name: ExpandedText) -> Result<OriginName, String> {
+        let lower = name.text.to_ascii_lowercase();
+        match is_origin(&lower) {
+            true => Ok(OriginName(lower)),
+            false => Err(format!(
+                "has {:?}, which is not an origin; write scheme and host without a path, such as \"https://app.example.com\"",
+                name.written
+            )),
+        }
+    }
 }
 
 /// Rejects a non-loopback address if anonymous access is allowed.
@@ -33,51 +78,6 @@ pub(super) fn check_listen(listen: SocketAddr, closed: bool) -> Result<(), Strin
     Err(format!(
         "{listen} can be reached from other machines, so anyone could call; set token, or required = true in [auth]"
     ))
-}
-
-/// Reads `allowed_hosts`: lower case names with or without a port.
-pub(super) fn read_allowed_hosts(top: &ConfigSection<'_>) -> Result<Vec<String>, ConfigError> {
-    let write = "is not a host name; write it as a browser shows it, such as \"tools.example.com\" or \"tools.example.com:8665\"";
-    read_names(
-        top.get("allowed_hosts"),
-        "an array such as [\"tools.example.com\"]",
-        write,
-        is_host,
-    )
-}
-
-/// Reads `allowed_origins`: `scheme://host` or `scheme://host:port`.
-pub(super) fn read_allowed_origins(top: &ConfigSection<'_>) -> Result<Vec<String>, ConfigError> {
-    let write = "is not an origin; write scheme and host without a path, such as \"https://app.example.com\"";
-    read_names(
-        top.get("allowed_origins"),
-        "an array such as [\"https://app.example.com\"]",
-        write,
-        is_origin,
-    )
-}
-
-fn read_names(
-    field: Option<ConfigField<'_>>,
-    list: &str,
-    write: &str,
-    fits: fn(&str) -> bool,
-) -> Result<Vec<String>, ConfigError> {
-    let Some(field) = field else {
-        return Ok(Vec::new());
-    };
-    let name = |item: ConfigField<'_>| {
-        let written = item.text()?.to_ascii_lowercase();
-        let name = item.expanded()?.to_ascii_lowercase();
-        match fits(&name) {
-            true => Ok(name),
-            false if expand::has_reference(&written) => {
-                Err(item.error(format!("{:?} {write}", item.text()?)))
-            }
-            false => Err(item.error(format!("{written:?} {write}"))),
-        }
-    };
-    field.list(list)?.into_iter().map(name).collect()
 }
 
 fn is_host(text: &str) -> bool {

@@ -1,16 +1,17 @@
 //! `[server.NAME.tools.TOOL]`: overrides of a tool definition.
 
 use super::{
-    config_value,
-    environment::check_env_name,
+    env_name::EnvName,
     error::ConfigError,
     limits::GatewayLimits,
     plaintext,
-    section::{ConfigField, ConfigSection},
+    reader::{ConfigTree, IntRange, NamedSettings, SettingError, SettingPath},
+    value_source::PLAINTEXT_KEY,
 };
-use serde_json::{Map, Value};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
 use std::fmt;
-use toml::de::DeValue;
 use toolgate::{DefinitionOverride, aggregate::NameRules};
 
 /// Override of one tool definition.
@@ -52,67 +53,75 @@ impl fmt::Debug for ToolOverride {
     }
 }
 
-const KEYS: &[&str] = &[
-    "name",
-    "hide",
-    "title",
-    "description",
-    "arguments",
-    "call_seconds",
-];
+/// Override of one tool definition, `[server.NAME.tools.TOOL]`.
+#[derive(Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct ToolSection {
+    /// Replacement for the tool's name.
+    name: Option<String>,
+    /// True hides the tool from all callers.
+    hide: bool,
+    /// Replacement for the tool's title.
+    title: Option<String>,
+    /// Replacement for the tool's description.
+    description: Option<String>,
+    /// Fixed arguments, which callers neither see nor set. `{ env = "NAME" }` is the value of an environment variable.
+    #[schemars(example = serde_json::json!({"name": "value"}))]
+    arguments: NamedSettings<Value>,
+    /// Call timeout in seconds, at most `call_max_seconds` of `[limits]`; default that of the server.
+    #[serde(with = "IntRange::<1, 604_800>")]
+    call_seconds: Option<u64>,
+}
 
 impl ToolOverride {
-    /// Reads all sections `[server.NAME.tools.TOOL]`, in the order of the file.
-    pub(super) fn read_all(
-        field: &ConfigField<'_>,
-        id: &str,
+    /// Checks all overrides of a server, in the order of the file.
+    pub(super) fn check_all(
+        sections: NamedSettings<ToolSection>,
         prefix: &str,
         limits: &GatewayLimits,
-    ) -> Result<Vec<ToolOverride>, ConfigError> {
-        let name = format!("[server.{id}.tools]");
-        let write = format!("a section for each tool, such as [server.{id}.tools.search]");
-        let all = field.any_section(name, &write)?;
-        let entries = all.entries().into_iter();
-        let read = |(tool, at, field): (&str, usize, ConfigField<'_>)| {
-            let name = format!("[server.{id}.tools.{tool}]");
-            let write = format!("a section that begins with {name}");
-            let section = field.section(name, &write, KEYS)?;
-            let (line, _) = section.doc.line_and_column(at);
-            ToolOverride::read(tool, &section, prefix, limits, line)
+        tree: &ConfigTree<'_>,
+        path: &SettingPath,
+    ) -> Result<Vec<ToolOverride>, SettingError> {
+        let check = |(tool, section): (String, ToolSection)| {
+            let path = path.key(&tool);
+            ToolOverride::check(tool, section, prefix, limits, tree, &path)
         };
-        entries.map(read).collect()
+        sections.0.into_iter().map(check).collect()
     }
 
-    fn read(
-        tool: &str,
-        section: &ConfigSection<'_>,
+    fn check(
+        tool: String,
+        section: ToolSection,
         prefix: &str,
         limits: &GatewayLimits,
-        line: usize,
-    ) -> Result<ToolOverride, ConfigError> {
-        let text = |key: &str| -> Result<Option<String>, ConfigError> {
-            let field = section.get(key);
-            field.map(|f| f.text().map(str::to_owned)).transpose()
+        tree: &ConfigTree<'_>,
+        path: &SettingPath,
+    ) -> Result<ToolOverride, SettingError> {
+        if let Some(name) = &section.name {
+            check_tool_name(name, prefix)
+                .map_err(|text| SettingError::about(path.key("name"), text))?;
+        }
+        limits.check_call_seconds(section.call_seconds, path)?;
+        let path_of_arguments = path.key("arguments");
+        let argument = |(name, value): (String, Value)| {
+            let path = path_of_arguments.key(&name);
+            let fixed = FixedValue::check(&name, value, tree, &path)?;
+            Ok((name, fixed))
         };
-        let name = section.get("name");
-        let call_seconds = section.get("call_seconds");
-        let hide = section.get("hide").map(|f| f.boolean()).transpose()?;
         Ok(ToolOverride {
-            tool: tool.to_owned(),
-            name: name
-                .map(|field| read_tool_name(&field, prefix))
-                .transpose()?,
-            hide: hide.unwrap_or(false),
-            title: text("title")?,
-            description: text("description")?,
-            arguments: match section.get("arguments") {
-                Some(field) => arguments(&field)?,
-                None => Vec::new(),
-            },
-            call_seconds: call_seconds
-                .map(|field| field.number(1..=limits.call_max_seconds))
-                .transpose()?,
-            line,
+            tool,
+            name: section.name,
+            hide: section.hide,
+            title: section.title,
+            description: section.description,
+            arguments: section
+                .arguments
+                .0
+                .into_iter()
+                .map(argument)
+                .collect::<Result<_, SettingError>>()?,
+            call_seconds: section.call_seconds,
+            line: tree.key_line(path),
         })
     }
 
@@ -160,96 +169,56 @@ impl ToolOverride {
     }
 }
 
-/// Reads a tool name that stays valid and unchanged behind the prefix.
-fn read_tool_name(field: &ConfigField<'_>, prefix: &str) -> Result<String, ConfigError> {
-    let name = field.text()?;
+/// Checks that a tool name stays valid and unchanged behind the prefix.
+fn check_tool_name(name: &str, prefix: &str) -> Result<(), String> {
     let head = match prefix {
-        "" => String::new(),
-        prefix => format!("{prefix}_"),
+        "" => 0,
+        prefix => prefix.len() + 1,
     };
-    if NameRules::Specification.keeps_name(prefix, name) {
-        return Ok(name.to_owned());
+    match NameRules::Specification.keeps_name(prefix, name) {
+        true => Ok(()),
+        false => Err(format!(
+            "is {name:?}; write 1 to {} letters, digits, \"_\", \"-\" and \".\"",
+            128_usize.saturating_sub(head)
+        )),
     }
-    Err(field.key_error(format!(
-        "is {name:?}; write 1 to {} letters, digits, \"_\", \"-\" and \".\"",
-        128_usize.saturating_sub(head.len())
-    )))
 }
 
-fn arguments(field: &ConfigField<'_>) -> Result<Vec<(String, FixedValue)>, ConfigError> {
-    let section = field.any_section("arguments", "{ name = value }")?;
-    let read = |(name, _, field): (&str, usize, ConfigField<'_>)| {
-        Ok((name.to_owned(), read_fixed_value(name, &field)?))
-    };
-    section.entries().into_iter().map(read).collect()
-}
-
-fn read_fixed_value(name: &str, field: &ConfigField<'_>) -> Result<FixedValue, ConfigError> {
-    if let Some(clear) = config_value::marked_plaintext(field) {
-        return clear.map(|text| FixedValue::Value(text.into()));
-    }
-    if let DeValue::String(text) = field.value()
-        && let Some(why) = plaintext::secret_reason(name, text)
-    {
-        return Err(field.key_error(format!(
-            "{why}, and would be in plaintext in this file; write {{ env = \"NAME\" }}; if it is not a secret, write {{ {} = \"…\" }}",
-            config_value::PLAINTEXT_KEY
-        )));
-    }
-    if let Ok(table) = field.any_section("", "")
-        && let [("env", _, of)] = table.entries().as_slice()
-    {
-        let name = of.text()?;
-        let named = check_env_name(name).map_err(|_| {
-            of.key_error(
-                "is not a valid name of an environment variable; write the name, not the value",
-            )
-        });
-        return named.map(|()| FixedValue::Env {
-            name: name.to_owned(),
-            place: of.position(),
-        });
-    }
-    toml_to_json(field.value())
-        .map(FixedValue::Value)
-        .map_err(|text| field.key_error(text))
-}
-
-/// Converts a TOML value to JSON.
-fn toml_to_json(from: &DeValue<'_>) -> Result<Value, String> {
-    Ok(match from {
-        DeValue::String(text) => Value::String(text.to_string()),
-        DeValue::Boolean(yes) => Value::Bool(*yes),
-        DeValue::Integer(digits) => {
-            let number = i64::from_str_radix(digits.as_str(), digits.radix());
-            number
-                .map_err(|_| "has an integer that does not fit into 64 bits".to_owned())?
-                .into()
+impl FixedValue {
+    fn check(
+        name: &str,
+        value: Value,
+        tree: &ConfigTree<'_>,
+        path: &SettingPath,
+    ) -> Result<FixedValue, SettingError> {
+        let table = value.as_object().filter(|table| table.len() == 1);
+        let entry = |key: &str| table.and_then(|table| table.get(key));
+        if let Some(marked @ Value::String(_)) = entry(PLAINTEXT_KEY) {
+            return Ok(FixedValue::Value(marked.clone()));
         }
-        DeValue::Float(digits) => {
-            let number: Option<f64> = digits.as_str().parse().ok();
-            let number = number.and_then(serde_json::Number::from_f64);
-            number
-                .ok_or("has a number that JSON cannot represent")?
-                .into()
-        }
-        DeValue::Datetime(_) => {
-            return Err("has a date-time; write it as a string in quotes".to_owned());
-        }
-        DeValue::Array(list) => {
-            let list = list.iter().map(|one| toml_to_json(one.get_ref()));
-            Value::Array(list.collect::<Result<_, _>>()?)
-        }
-        DeValue::Table(table) => {
-            let one = |(key, of): (
-                &toml::Spanned<std::borrow::Cow<'_, str>>,
-                &toml::Spanned<DeValue<'_>>,
-            )| {
-                Ok::<_, String>((key.get_ref().to_string(), toml_to_json(of.get_ref())?))
+        if let Some(Value::String(variable)) = entry("env") {
+            let path = path.key("env");
+            return match EnvName::try_from(variable.clone()) {
+                Ok(EnvName(name)) => Ok(FixedValue::Env {
+                    name,
+                    place: tree.position(&path),
+                }),
+                Err(text) => Err(SettingError::about(path, text)),
             };
-            Value::Object(table.iter().map(one).collect::<Result<Map<_, _>, _>>()?)
         }
-    })
+        match value
+            .as_str()
+            .and_then(|text| plaintext::secret_reason(name, text))
+        {
+            None => Ok(FixedValue::Value(value)),
+            Some(why) => Err(SettingError::about(
+                path.clone(),
+                format!(
+                    "{why}, and would be in plaintext in this file; write {{ env = \"NAME\" }}; if it is not a secret, write {{ {PLAINTEXT_KEY} = \"…\" }}"
+                ),
+            )),
+        }
+    }
 }
 
 #[cfg(test)]

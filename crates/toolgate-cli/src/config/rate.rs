@@ -1,9 +1,12 @@
 //! Rate limits: `30/min`, `5/s`, `100/h`.
 
-use std::{fmt, time::Duration};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::Deserialize;
+use std::{borrow::Cow, fmt, time::Duration};
 
 /// Rate limit: a count for each period.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
+#[serde(try_from = "String")]
 pub(crate) struct RateSetting {
     /// Calls in one period, from 1 to 1,000,000.
     pub(crate) count: u32,
@@ -28,11 +31,8 @@ impl RateSetting {
     /// # Errors
     /// The text has another form, or the count is 0 or above a million; the message says what to write.
     pub(crate) fn parse(text: &str) -> Result<RateSetting, String> {
-        let wrong = || {
-            format!(
-                "rate {text:?} is invalid; write a count, \"/\" and s, min or h, such as \"30/min\""
-            )
-        };
+        let wrong =
+            || format!("is {text:?}; write a count, \"/\" and s, min or h, such as \"30/min\"");
         let (count, unit) = text.split_once('/').ok_or_else(wrong)?;
         let seconds = match unit.trim() {
             "s" => 1,
@@ -50,9 +50,31 @@ impl RateSetting {
                 period: Duration::from_secs(seconds),
             }),
             _ => Err(format!(
-                "rate {text:?} is out of range; write a count from 1 to {MAX_RATE_COUNT}"
+                "is {text:?}; write a count from 1 to {MAX_RATE_COUNT}"
             )),
         }
+    }
+}
+
+impl TryFrom<String> for RateSetting {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<RateSetting, String> {
+        RateSetting::parse(&text)
+    }
+}
+
+impl JsonSchema for RateSetting {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "Rate".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "string", "pattern": "^[0-9]+ */ *(s|min|h)$", "examples": ["30/min"]})
     }
 }
 

@@ -1,6 +1,9 @@
 //! `revision` of `[server.NAME]`: protocol revision.
 
-use super::{error::ConfigError, section::ConfigSection};
+use super::reader::{WordVisitor, word_schema};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::{Deserialize, Deserializer};
+use std::borrow::Cow;
 use toolgate_protocol::dialect::{self, Dialect};
 
 /// Choice of the protocol revision for a server.
@@ -16,18 +19,15 @@ pub(crate) enum RevisionChoice {
 }
 
 impl RevisionChoice {
-    /// Reads `revision`; the default is `auto`.
-    pub(super) fn read(section: &ConfigSection<'_>) -> Result<RevisionChoice, ConfigError> {
-        let Some(field) = section.get("revision") else {
-            return Ok(RevisionChoice::Auto);
-        };
+    /// Returns the words of the config and their values.
+    fn words() -> Vec<(&'static str, RevisionChoice)> {
         let only = |dialect: &&'static Dialect| (dialect.revision, RevisionChoice::Only(dialect));
         let mut words = vec![
             ("auto", RevisionChoice::Auto),
             ("newest", RevisionChoice::Newest),
         ];
         words.extend(dialect::ALL.iter().map(only));
-        field.one_of(&words)
+        words
     }
 
     /// Returns the hint how to set the revision in the config.
@@ -47,5 +47,25 @@ impl RevisionChoice {
 impl PartialEq for RevisionChoice {
     fn eq(&self, other: &RevisionChoice) -> bool {
         self.name() == other.name()
+    }
+}
+
+impl<'de> Deserialize<'de> for RevisionChoice {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<RevisionChoice, D::Error> {
+        deserializer.deserialize_str(WordVisitor(&RevisionChoice::words()))
+    }
+}
+
+impl JsonSchema for RevisionChoice {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "RevisionChoice".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        word_schema(RevisionChoice::words().into_iter().map(|(word, _)| word))
     }
 }

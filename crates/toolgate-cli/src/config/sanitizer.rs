@@ -1,9 +1,12 @@
 //! Sanitizer settings: keys of `[server.NAME]`.
 
-use super::{
-    error::ConfigError,
-    section::{ConfigField, ConfigSection},
+use super::reader::{ConfigWord, WordVisitor};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{
+    Deserialize, Deserializer,
+    de::{Error, SeqAccess, Visitor},
 };
+use std::{borrow::Cow, fmt};
 use toolgate_policy::{ErrorTextMode, OnOutboundSecret, OnPlaceholder, OnSecret};
 
 /// Sanitizer settings of a server.
@@ -42,67 +45,108 @@ impl Default for SanitizerSettings {
     }
 }
 
-impl SanitizerSettings {
-    /// Reads the keys of a server's section.
-    pub(super) fn read(section: &ConfigSection<'_>) -> Result<SanitizerSettings, ConfigError> {
-        let mut cleaning = SanitizerSettings::default();
-        if let Some(field) = section.get("secrets") {
-            cleaning.secrets = field.one_of(&[
-                ("redact", OnSecret::Redact),
-                ("warn", OnSecret::Warn),
-                ("off", OnSecret::Pass),
-            ])?;
-        }
-        if let Some(field) = section.get("outbound_secrets") {
-            cleaning.outbound_secrets = field.one_of(&[
-                ("ask", OnOutboundSecret::Ask),
-                ("deny", OnOutboundSecret::Deny),
-                ("warn", OnOutboundSecret::Warn),
-                ("off", OnOutboundSecret::Pass),
-            ])?;
-        }
-        if let Some(field) = section.get("placeholders") {
-            cleaning.placeholders = field.one_of(&[
-                ("ask", OnPlaceholder::Ask),
-                ("deny", OnPlaceholder::Deny),
-                ("allow", OnPlaceholder::Allow),
-            ])?;
-        }
-        let check = [("check", true), ("off", false)];
-        if let Some(field) = section.get("media") {
-            cleaning.media = field.one_of(&check)?;
-        }
-        match section.get("links") {
-            Some(field) if field.is_list() => cleaning.schemes = Some(read_schemes(&field)?),
-            Some(field) => cleaning.links = field.one_of(&check)?,
-            None => {}
-        }
-        if let Some(field) = section.get("error_text") {
-            let words = [
-                ("message", ErrorTextMode::Message),
-                ("class", ErrorTextMode::Class),
-            ];
-            cleaning.error_text = field.one_of(&words)?;
-        }
-        if let Some(field) = section.get("mark_untrusted") {
-            cleaning.mark_untrusted = field.boolean()?;
-        }
-        Ok(cleaning)
+impl ConfigWord for OnSecret {
+    const WORDS: &'static [(&'static str, OnSecret)] = &[
+        ("redact", OnSecret::Redact),
+        ("warn", OnSecret::Warn),
+        ("off", OnSecret::Pass),
+    ];
+}
+
+impl ConfigWord for OnOutboundSecret {
+    const WORDS: &'static [(&'static str, OnOutboundSecret)] = &[
+        ("ask", OnOutboundSecret::Ask),
+        ("deny", OnOutboundSecret::Deny),
+        ("warn", OnOutboundSecret::Warn),
+        ("off", OnOutboundSecret::Pass),
+    ];
+}
+
+impl ConfigWord for OnPlaceholder {
+    const WORDS: &'static [(&'static str, OnPlaceholder)] = &[
+        ("ask", OnPlaceholder::Ask),
+        ("deny", OnPlaceholder::Deny),
+        ("allow", OnPlaceholder::Allow),
+    ];
+}
+
+impl ConfigWord for ErrorTextMode {
+    const WORDS: &'static [(&'static str, ErrorTextMode)] = &[
+        ("message", ErrorTextMode::Message),
+        ("class", ErrorTextMode::Class),
+    ];
+}
+
+/// Check of links as written: `"check"`, `"off"`, or an allowlist of URI schemes.
+pub(super) enum LinkSetting {
+    /// Links to executable content are blocked, or no links.
+    Switch(bool),
+    /// Only links with these schemes pass.
+    Schemes(Vec<String>),
+}
+
+impl<'de> Deserialize<'de> for LinkSetting {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<LinkSetting, D::Error> {
+        deserializer.deserialize_any(LinkVisitor)
     }
 }
 
-/// Reads an allowlist of lower-case URI schemes.
-fn read_schemes(field: &ConfigField<'_>) -> Result<Vec<String>, ConfigError> {
-    let one = |field: &ConfigField<'_>| {
-        let text = field.text()?;
+struct LinkVisitor;
+
+impl<'de> Visitor<'de> for LinkVisitor {
+    type Value = LinkSetting;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a word or an array of URI schemes")
+    }
+
+    fn visit_str<E: Error>(self, word: &str) -> Result<LinkSetting, E> {
+        WordVisitor(bool::WORDS)
+            .visit_str(word)
+            .map(LinkSetting::Switch)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<LinkSetting, A::Error> {
+        let mut schemes = Vec::new();
+        while let Some(UriScheme(scheme)) = list.next_element()? {
+            schemes.push(scheme);
+        }
+        Ok(LinkSetting::Schemes(schemes))
+    }
+}
+
+impl JsonSchema for LinkSetting {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "LinkSetting".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"anyOf": [
+            {"type": "string", "enum": ["check", "off"]},
+            {"type": "array", "items": {"type": "string"}, "examples": [["https"]]},
+        ]})
+    }
+}
+
+/// URI scheme in lower case.
+#[derive(Deserialize)]
+#[serde(try_from = "String")]
+struct UriScheme(String);
+
+impl TryFrom<String> for UriScheme {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<UriScheme, String> {
         let rest = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b"+-.".contains(&b);
         match text.starts_with(|c: char| c.is_ascii_lowercase()) && text.bytes().all(rest) {
-            true => Ok(text.to_owned()),
-            false => Err(field.key_error(format!(
-                "contains {text:?}, which is not a URI scheme; write one such as \"https\""
-            ))),
+            true => Ok(UriScheme(text)),
+            false => Err(format!(
+                "contains {text:?}, which is not a URI scheme in lower case; write one such as \"https\""
+            )),
         }
-    };
-    let fields = field.list("an array of schemes such as [\"https\"]")?;
-    fields.iter().map(one).collect()
+    }
 }

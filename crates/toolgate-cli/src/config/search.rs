@@ -2,15 +2,13 @@
 
 use super::{
     auth::AuthSettings,
-    error::ConfigError,
     glob::NameGlob,
-    rule,
-    section::{ConfigField, ConfigSection},
-    server::ServerSettings,
+    reader::{IntRange, SettingError, SettingPath},
+    tool_targets::{SEARCH_SERVER, ToolTargets},
 };
+use schemars::JsonSchema;
+use serde::Deserialize;
 
-/// Server name of the search tools in rules and audit records.
-pub(crate) const SEARCH_SERVER: &str = "toolgate";
 /// Maximum number of results of one search.
 pub(crate) const MAX_SEARCH_RESULTS: u64 = 50;
 
@@ -36,61 +34,88 @@ pub(crate) struct DirectToolsSettings {
     pub(crate) except: Vec<NameGlob>,
 }
 
-const KEYS: &[&str] = &["min_tools", "results", "bytes", "direct"];
-const DIRECT_KEYS: &[&str] = &["tools", "callers", "except"];
+/// Tool search instead of tool lists.
+#[derive(Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct SearchSection {
+    /// Number of visible tools from which search replaces the list; default 0 for always.
+    #[serde(with = "IntRange::<0, 1_000_000>")]
+    min_tools: usize,
+    /// Default number of results of one search; default 8.
+    #[serde(with = "IntRange::<1, MAX_SEARCH_RESULTS>")]
+    results: u64,
+    /// Maximum size of a search result in bytes; default 64 KiB.
+    #[serde(with = "IntRange::<1024, 1_073_741_824>")]
+    bytes: usize,
+    /// Tools that stay in the list.
+    direct: Vec<DirectToolsSection>,
+}
 
-impl SearchSettings {
-    /// Reads `[search]`.
-    pub(super) fn read(
-        field: &ConfigField<'_>,
-        servers: &[ServerSettings],
-        auth: &AuthSettings,
-    ) -> Result<SearchSettings, ConfigError> {
-        let section = field.section("[search]", "a section that begins with [search]", KEYS)?;
-        if servers.iter().any(|server| server.id == SEARCH_SERVER) {
-            return Err(field.error(format!(
-                "[search] and [server.{SEARCH_SERVER}] conflict: rules name the tools of [search] {SEARCH_SERVER}.*; give the server another name"
-            )));
+/// Tools that stay in the list of some callers, `[[search.direct]]`.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct DirectToolsSection {
+    /// Globs of tools that stay in the list.
+    #[schemars(example = ["server.*"])]
+    tools: Vec<String>,
+    /// Globs of callers; default all callers.
+    #[schemars(example = ["key:ci"])]
+    callers: Option<Vec<String>>,
+    /// Globs of excluded tools.
+    #[serde(default)]
+    #[schemars(example = ["server.*"])]
+    except: Vec<String>,
+}
+
+impl Default for SearchSection {
+    fn default() -> SearchSection {
+        SearchSection {
+            min_tools: 0,
+            results: 8,
+            bytes: 65_536,
+            direct: Vec::new(),
         }
-        let number = |key: &str, range, default| match section.get(key) {
-            Some(field) => field.number(range),
-            None => Ok(default),
-        };
-        let size = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
-        let direct = match section.get("direct") {
-            Some(field) => field.list("[[search.direct]] for each list")?,
-            None => Vec::new(),
-        };
-        let direct = direct
-            .iter()
-            .map(|field| DirectToolsSettings::read(field, servers, auth));
-        Ok(SearchSettings {
-            min_tools: size(number("min_tools", 0..=1_000_000, 0)?),
-            default_results: number("results", 1..=MAX_SEARCH_RESULTS, 8)?,
-            max_result_bytes: size(number("bytes", 1024..=1_073_741_824, 65_536)?),
-            direct: direct.collect::<Result<_, _>>()?,
-        })
     }
 }
 
-impl DirectToolsSettings {
-    fn read(
-        field: &ConfigField<'_>,
-        servers: &[ServerSettings],
+impl SearchSettings {
+    /// Checks `[search]`.
+    pub(super) fn check(
+        section: &SearchSection,
+        tools: ToolTargets<'_>,
         auth: &AuthSettings,
-    ) -> Result<DirectToolsSettings, ConfigError> {
-        let section: ConfigSection<'_> = field.section(
-            "[[search.direct]]",
-            "a section that begins with [[search.direct]]",
-            DIRECT_KEYS,
-        )?;
-        let tools = section.require("tools", "[\"server.*\"]")?;
-        Ok(DirectToolsSettings {
-            tools: rule::read_tool_globs(&tools, servers, true)?,
-            callers: rule::read_callers(&section, auth)?,
-            except: section.get("except").map_or(Ok(Vec::new()), |field| {
-                rule::read_tool_globs(&field, servers, true)
-            })?,
+    ) -> Result<SearchSettings, SettingError> {
+        let path = SettingPath::new(&["search"]);
+        if tools
+            .servers
+            .iter()
+            .any(|server| server.id == SEARCH_SERVER)
+        {
+            return Err(SettingError::message(
+                path,
+                format!(
+                    "[search] and [server.{SEARCH_SERVER}] conflict: rules name the tools of [search] {SEARCH_SERVER}.*; give the server another name"
+                ),
+            ));
+        }
+        let direct = |(at, section): (usize, &DirectToolsSection)| {
+            let path = path.key("direct").index(at);
+            Ok(DirectToolsSettings {
+                tools: tools.check(&section.tools, &path.key("tools"))?,
+                callers: auth.check_callers(section.callers.as_deref(), &path.key("callers"))?,
+                except: tools.check(&section.except, &path.key("except"))?,
+            })
+        };
+        Ok(SearchSettings {
+            min_tools: section.min_tools,
+            default_results: section.results,
+            max_result_bytes: section.bytes,
+            direct: section
+                .direct
+                .iter()
+                .enumerate()
+                .map(direct)
+                .collect::<Result<_, SettingError>>()?,
         })
     }
 }

@@ -3,9 +3,8 @@
 use super::{
     error::{ConfigError, ConfigText},
     file::{self, FilePrivacy},
-    section::ConfigField,
+    reader::{ConfigPath, SettingError, SettingPath},
 };
-use std::path::Path;
 use toolgate_policy::SecretRules;
 
 /// Maximum number of files.
@@ -21,26 +20,22 @@ pub(crate) struct SecretRuleFiles {
 }
 
 impl SecretRuleFiles {
-    /// Reads the listed files; relative paths start at `base`.
-    pub(super) fn read(
-        field: Option<ConfigField<'_>>,
-        base: &Path,
-    ) -> Result<SecretRuleFiles, ConfigError> {
+    /// Reads the listed files.
+    pub(super) fn read(paths: &[ConfigPath]) -> Result<SecretRuleFiles, SettingError> {
         let mut read = SecretRuleFiles::default();
-        let Some(field) = field else {
-            return Ok(read);
-        };
-        let list = field.list("an array of files such as [\"secrets.toml\"]")?;
-        if list.len() > MAX_SECRET_RULE_FILES {
-            return Err(field.key_error(format!(
-                "lists {} files; the gateway reads at most {MAX_SECRET_RULE_FILES}",
-                list.len()
-            )));
+        if paths.len() > MAX_SECRET_RULE_FILES {
+            return Err(SettingError::about(
+                SettingPath::new(&["secret_rules"]),
+                format!(
+                    "lists {} files; the gateway reads at most {MAX_SECRET_RULE_FILES}",
+                    paths.len()
+                ),
+            ));
         }
-        for one in &list {
-            let path = one.path(base)?;
+        for path in paths {
+            let path = path.as_path();
             let name = path.display().to_string();
-            let text = file::read(&path, file::MAX_CONFIG_BYTES, FilePrivacy::Config);
+            let text = file::read(path, file::MAX_CONFIG_BYTES, FilePrivacy::Config);
             let text = text.map_err(|why| ConfigError::new(&name, why))?;
             let doc = ConfigText {
                 name: &name,

@@ -1,26 +1,24 @@
 //! `[server.NAME]`: settings of one upstream server.
 
 use super::{
-    address::{self, RemoteAddress},
+    address::RemoteAddress,
     audit_content::AuditContentOverride,
-    client_registration,
-    config_value::{self, ConfigValue},
-    environment::{read_env, read_env_pass},
-    error::ConfigError,
+    config_value::ConfigValue,
+    environment::{check_env, check_env_pass},
+    expand,
     input_requests::InputRequestSettings,
     limits::GatewayLimits,
     overrides::ToolOverride,
-    pins, plaintext,
+    plaintext,
     rate::RateSetting,
+    reader::{ConfigTree, NamedSettings, SettingError, SettingPath},
     revision::RevisionChoice,
     sanitizer::SanitizerSettings,
-    section::{ConfigField, ConfigSection},
-    server_names::{check_id, check_prefix, read_prefix},
+    server_names::{check_id, check_prefix_text, check_prefixes},
+    server_section::{OutputCheck, ServerSection, UnknownArguments},
+    value_source::{self, MarkableText},
 };
-use std::{
-    fmt,
-    path::{Path, PathBuf},
-};
+use std::{fmt, path::PathBuf};
 use toolgate_policy::{
     ChangedDefinitionAction, NewDefinitionAction, RequiredDefaults, UriSpelling,
 };
@@ -76,26 +74,6 @@ pub(crate) struct ServerSettings {
     pub(crate) tool_overrides: Vec<ToolOverride>,
 }
 
-/// Action for arguments that a tool's input schema does not name.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum UnknownArguments {
-    /// Reject the call.
-    Refuse,
-    /// Pass the arguments on.
-    Allow,
-}
-
-/// Action for a result that does not match the tool's output schema.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum OutputCheck {
-    /// Return an error instead of the result.
-    Block,
-    /// Return the result and log the mismatch in the audit log.
-    Warn,
-    /// Do not check.
-    Off,
-}
-
 /// Omits the environment and the arguments, which may contain secrets.
 impl fmt::Debug for ServerSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -107,59 +85,8 @@ impl fmt::Debug for ServerSettings {
     }
 }
 
-/// Keys of a server, except those of remote servers.
-const KEYS: &[&str] = &[
-    "command",
-    "env",
-    "env_pass",
-    "cwd",
-    "trust_annotations",
-    "revision",
-    "prefix",
-    "start_seconds",
-    "call_seconds",
-    "calls",
-    "rate",
-    "unknown_arguments",
-    "uris",
-    "required_with_default",
-    "output",
-    "tools",
-    "secrets",
-    "outbound_secrets",
-    "placeholders",
-    "media",
-    "links",
-    "error_text",
-    "mark_untrusted",
-    "elicitation_forms",
-    "elicitation_urls",
-    "sampling",
-    "sampling_tokens",
-    "roots",
-    "pins_first",
-    "pins_change",
-    "audit_mode",
-    "audit_arguments",
-    "audit_results",
-    "url",
-];
-
-/// Returns every key of a server.
-pub(super) fn server_keys() -> Vec<&'static str> {
-    [
-        KEYS,
-        address::REMOTE_SERVER_KEYS,
-        client_registration::OAUTH_CLIENT_KEYS,
-    ]
-    .concat()
-}
-
 /// Keys that are valid only for a server with a command.
 const PROCESS_KEYS: &[&str] = &["command", "env", "env_pass", "cwd"];
-
-/// Example command for error messages.
-const EXAMPLE_COMMAND: &str = "[\"program\", \"argument\"]";
 
 impl ServerSettings {
     /// Creates a server with the defaults.
@@ -192,191 +119,137 @@ impl ServerSettings {
         }
     }
 
-    /// Reads all sections `[server.NAME]`, in the order of the file.
-    pub(super) fn read_all(
-        field: &ConfigField<'_>,
+    /// Checks all sections `[server.NAME]`, in the order of the file.
+    pub(super) fn check_all(
+        sections: NamedSettings<ServerSection>,
         limits: &GatewayLimits,
-        base: &Path,
-    ) -> Result<Vec<ServerSettings>, ConfigError> {
-        let all = field.any_section(
-            "[server]",
-            "a section for each server, such as [server.files]",
-        )?;
-        let entries = all.entries();
+        tree: &ConfigTree<'_>,
+    ) -> Result<Vec<ServerSettings>, SettingError> {
+        let path = |id: &str| SettingPath::new(&["server", id]);
         let mut servers = Vec::new();
-        for (id, at, field) in &entries {
-            check_id(id).map_err(|text| all.doc.error(*at, text))?;
-            servers.push(ServerSettings::read(id, field, limits, base)?);
+        for (id, section) in sections.0 {
+            let path = path(&id);
+            check_id(&id).map_err(|text| SettingError::at_key(path.clone(), text))?;
+            servers.push(ServerSettings::check(&id, section, limits, tree, &path)?);
         }
-        for ((_, at, _), server) in entries.iter().zip(&servers) {
-            check_prefix(server, &servers).map_err(|text| all.doc.error(*at, text))?;
-        }
+        let prefixes: Vec<_> = servers
+            .iter()
+            .map(|server| (server.id.as_str(), server.prefix.as_str()))
+            .collect();
+        check_prefixes(&prefixes).map_err(|(id, text)| SettingError::at_key(path(&id), text))?;
         Ok(servers)
     }
 
-    fn read(
+    fn check(
         id: &str,
-        field: &ConfigField<'_>,
+        mut section: ServerSection,
         limits: &GatewayLimits,
-        base: &Path,
-    ) -> Result<ServerSettings, ConfigError> {
-        let name = format!("[server.{id}]");
-        let section = field.section(
-            &*name,
-            &format!("a section that begins with {name}"),
-            &server_keys(),
-        )?;
-        let mut server = match RemoteAddress::read(&section, id, base)? {
-            Some(address) => ServerSettings::remote(id, &section, address)?,
-            None => {
-                let words = read_command(&section.require("command", EXAMPLE_COMMAND)?)?;
-                let mut server = ServerSettings::new(id, words);
-                server.read_environment(&section, base)?;
+        tree: &ConfigTree<'_>,
+        path: &SettingPath,
+    ) -> Result<ServerSettings, SettingError> {
+        let mut server = match RemoteAddress::check(&mut section, tree, path)? {
+            Some(address) => {
+                // The gateway does not start a remote server.
+                let mut keys = PROCESS_KEYS.iter().map(|key| path.key(key));
+                if let Some(path) = keys.find(|path| tree.contains(path)) {
+                    return Err(SettingError::about(
+                        path,
+                        "is only valid for a server that the gateway starts, but this one has a url; keep one of the two",
+                    ));
+                }
+                let mut server = ServerSettings::new(id, Vec::new());
+                server.address = Some(address);
                 server
             }
+            None => {
+                let command = section.command.take();
+                let command =
+                    command.ok_or_else(|| SettingError::missing(path.clone(), "command"))?;
+                let command = check_command(&command, &path.key("command"))?;
+                ServerSettings::new(id, command)
+            }
         };
-        server.read_settings(&section, limits)?;
+        server.env = check_env(std::mem::take(&mut section.env), &path.key("env"))?;
+        check_env_pass(&section.env_pass, &server.env, &path.key("env_pass"))?;
+        if let Some(prefix) = &section.prefix {
+            check_prefix_text(prefix)
+                .map_err(|text| SettingError::about(path.key("prefix"), text))?;
+            server.prefix.clone_from(prefix);
+        }
+        limits.check_call_seconds(section.call_seconds, path)?;
+        let overrides = std::mem::take(&mut section.tools);
+        server.tool_overrides =
+            ToolOverride::check_all(overrides, &server.prefix, limits, tree, &path.key("tools"))?;
+        server.set(section);
         Ok(server)
     }
 
-    /// Creates a remote server, which the gateway does not start.
-    fn remote(
-        id: &str,
-        section: &ConfigSection<'_>,
-        address: RemoteAddress,
-    ) -> Result<ServerSettings, ConfigError> {
-        if let Some(field) = PROCESS_KEYS.iter().find_map(|key| section.get(key)) {
-            return Err(field.key_error(
-                "is only valid for a server that the gateway starts, but this one has a url; keep one of the two",
-            ));
-        }
-        let mut server = ServerSettings::new(id, Vec::new());
-        server.address = Some(address);
-        Ok(server)
-    }
-
-    fn read_environment(
-        &mut self,
-        section: &ConfigSection<'_>,
-        base: &Path,
-    ) -> Result<(), ConfigError> {
-        if let Some(field) = section.get("env") {
-            self.env = read_env(&field, &self.id, base)?;
-        }
-        if let Some(field) = section.get("env_pass") {
-            self.env_pass = read_env_pass(&field, &self.env)?;
-        }
-        if let Some(field) = section.get("cwd") {
-            self.cwd = Some(field.path(base)?);
-        }
-        Ok(())
-    }
-
-    fn read_settings(
-        &mut self,
-        section: &ConfigSection<'_>,
-        limits: &GatewayLimits,
-    ) -> Result<(), ConfigError> {
-        if let Some(field) = section.get("trust_annotations") {
-            self.trust_annotations = field.boolean()?;
-        }
-        self.revision = RevisionChoice::read(section)?;
-        if let Some(field) = section.get("prefix") {
-            self.prefix = read_prefix(&field)?;
-        }
-        if let Some(field) = section.get("start_seconds") {
-            self.start_seconds = Some(field.number(1..=3600)?);
-        }
-        if let Some(field) = section.get("call_seconds") {
-            self.call_seconds = Some(field.number(1..=limits.call_max_seconds)?);
-        }
-        if let Some(field) = section.get("calls") {
-            self.max_calls =
-                Some(usize::try_from(field.number(1..=1_000_000)?).unwrap_or(usize::MAX));
-        }
-        if let Some(field) = section.get("rate") {
-            let rate = RateSetting::parse(field.text()?).map_err(|text| field.error(text))?;
-            self.rate = Some(rate);
-        }
-        if let Some(field) = section.get("unknown_arguments") {
-            self.unknown_arguments = field.one_of(&[
-                ("refuse", UnknownArguments::Refuse),
-                ("allow", UnknownArguments::Allow),
-            ])?;
-        }
-        if let Some(field) = section.get("uris") {
-            self.uri_spelling = field.one_of(&[
-                ("canonical", UriSpelling::Canonical),
-                ("verbatim", UriSpelling::Verbatim),
-            ])?;
-        }
-        if let Some(field) = section.get("required_with_default") {
-            self.required_defaults = field.one_of(&[
-                ("optional", RequiredDefaults::Optional),
-                ("required", RequiredDefaults::Required),
-            ])?;
-        }
-        self.sanitizer = SanitizerSettings::read(section)?;
-        self.audit_content = AuditContentOverride::read(section)?;
-        self.input_requests = InputRequestSettings::read(section)?;
-        self.pins_first = pins::read_on_new(section, "pins_first")?;
-        self.pins_change = pins::read_on_change(section, "pins_change")?;
-        if let Some(field) = section.get("tools") {
-            self.tool_overrides = ToolOverride::read_all(&field, &self.id, &self.prefix, limits)?;
-        }
-        if let Some(field) = section.get("output") {
-            self.output_check = field.one_of(&[
-                ("block", OutputCheck::Block),
-                ("warn", OutputCheck::Warn),
-                ("off", OutputCheck::Off),
-            ])?;
-        }
-        Ok(())
+    /// Sets what needs no check.
+    fn set(&mut self, section: ServerSection) {
+        self.sanitizer = section.sanitizer();
+        self.input_requests = section.input_requests();
+        self.audit_content = AuditContentOverride {
+            durability: section.audit_mode,
+            arguments: section.audit_arguments,
+            results: section.audit_results,
+        };
+        self.env_pass = section.env_pass;
+        self.cwd = section.cwd.map(PathBuf::from);
+        self.trust_annotations = section.trust_annotations;
+        self.revision = section.revision;
+        self.start_seconds = section.start_seconds;
+        self.call_seconds = section.call_seconds;
+        self.max_calls = section.calls;
+        self.rate = section.rate;
+        self.unknown_arguments = section.unknown_arguments.unwrap_or(self.unknown_arguments);
+        self.uri_spelling = section.uris.unwrap_or(self.uri_spelling);
+        self.required_defaults = section
+            .required_with_default
+            .unwrap_or(self.required_defaults);
+        self.output_check = section.output.unwrap_or(self.output_check);
+        self.pins_first = section.pins_first;
+        self.pins_change = section.pins_change;
     }
 }
 
-/// Rejects arguments that look like secrets, as written or expanded. Marked arguments, `None` in `written`, may.
-fn check_arguments(
-    fields: &[ConfigField<'_>],
-    written: &[Option<&str>],
-    words: &[String],
-) -> Result<(), ConfigError> {
-    let pairs = written.iter().zip(words);
-    let raw: Vec<String> = pairs
-        .map(|(raw, word)| raw.map_or_else(|| word.clone(), str::to_owned))
+/// Returns the program and its arguments, none of which looks like a secret as written or expanded. Marked ones may.
+fn check_command(
+    command: &[MarkableText],
+    path: &SettingPath,
+) -> Result<Vec<String>, SettingError> {
+    let wrong = |text: &str| Err(SettingError::about(path.clone(), text));
+    let text = |(at, word): (usize, &MarkableText)| match (at, word) {
+        (0, MarkableText::Text(text)) => expand::expand_program(&text.text)
+            .map_err(|text| SettingError::about(path.index(0), text)),
+        _ => Ok(word.text().to_owned()),
+    };
+    let words: Vec<String> = command
+        .iter()
+        .enumerate()
+        .map(text)
+        .collect::<Result<_, _>>()?;
+    let written: Vec<String> = command
+        .iter()
+        .map(|word| word.written().unwrap_or(word.text()).to_owned())
         .collect();
-    let found = plaintext::secrets_in_command(&raw).chain(plaintext::secrets_in_command(words));
-    let mut found = found.filter(|(at, _)| written.get(*at).is_some_and(Option::is_some));
-    match found.next().and_then(|(at, why)| Some((fields.get(at)?, why))) {
-        Some((word, why)) => Err(word.key_error(format!(
-            "has an argument that {why}, and would be in plaintext in this file and in the process list; if the program reads it from its environment, write env = {{ NAME = {} }}; otherwise write {{ {} = \"…\" }}",
-            "{ env = \"NAME\" }",
-            config_value::PLAINTEXT_KEY
-        ))),
-        None => Ok(()),
+    let is_unmarked = |at: usize| command.get(at).is_some_and(|word| word.written().is_some());
+    let found = plaintext::secrets_in_command(&written)
+        .chain(plaintext::secrets_in_command(&words))
+        .find(|(at, _)| is_unmarked(*at));
+    if let Some((at, why)) = found {
+        return Err(SettingError::about(
+            path.index(at),
+            format!(
+                "has an argument that {why}, and would be in plaintext in this file and in the process list; if the program reads it from its environment, write env = {{ NAME = {{ env = \"NAME\" }} }}; otherwise write {{ {} = \"…\" }}",
+                value_source::PLAINTEXT_KEY
+            ),
+        ));
     }
-}
-
-fn read_command(field: &ConfigField<'_>) -> Result<Vec<String>, ConfigError> {
-    let fields = field.list(&format!("an array such as {EXAMPLE_COMMAND}"))?;
-    let (mut written, mut words) = (Vec::new(), Vec::new());
-    for (at, word) in fields.iter().enumerate() {
-        let (raw, expanded) = match config_value::marked_plaintext(word) {
-            Some(clear) => (None, clear?.to_owned()),
-            None if at == 0 => (Some(word.text()?), word.program()?),
-            None => (Some(word.text()?), word.expanded()?.into_owned()),
-        };
-        written.push(raw);
-        words.push(expanded);
-    }
-    check_arguments(&fields, &written, &words)?;
     match words.first().map(String::as_str) {
-        None => Err(field.key_error(format!(
-            "is empty; write the program and its arguments, such as {EXAMPLE_COMMAND}"
-        ))),
-        Some("") => {
-            Err(field.key_error("begins with an empty string; the first element is the program"))
-        }
+        None => wrong(
+            "is empty; write the program and its arguments, such as [\"program\", \"argument\"]",
+        ),
+        Some("") => wrong("begins with an empty string; the first element is the program"),
         Some(_) => Ok(words),
     }
 }

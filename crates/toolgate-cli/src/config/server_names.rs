@@ -1,42 +1,39 @@
 //! Server ids, and prefixes of tool names for clients.
 
-use super::{error::ConfigError, section::ConfigField, server::ServerSettings};
 use std::collections::HashSet;
 
-/// Reads `prefix`.
-pub(super) fn read_prefix(field: &ConfigField<'_>) -> Result<String, ConfigError> {
-    let prefix = field.text()?;
-    let plain = prefix
-        .chars()
-        .all(|c| c.is_ascii_alphanumeric() || c == '-')
-        && prefix.len() <= 32;
-    match plain {
-        true => Ok(prefix.to_owned()),
-        false => Err(field.key_error(format!(
+/// Checks a prefix.
+pub(super) fn check_prefix_text(prefix: &str) -> Result<(), String> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '-';
+    match prefix.len() <= 32 && prefix.chars().all(plain) {
+        true => Ok(()),
+        false => Err(format!(
             "is {prefix:?}; write at most 32 letters, digits and \"-\""
-        ))),
+        )),
     }
 }
 
-/// Rejects a prefix with which tools of two servers could get the same name.
-pub(super) fn check_prefix(server: &ServerSettings, all: &[ServerSettings]) -> Result<(), String> {
-    if server.prefix.is_empty() && all.len() > 1 {
-        return Err(format!(
-            "[server.{}] has an empty prefix, which is only allowed for a single server; remove it",
-            server.id
-        ));
+/// Rejects prefixes with which tools of two servers could get the same name. The list has the id and prefix of each
+/// server.
+///
+/// # Errors
+/// The id of the server and the message.
+pub(super) fn check_prefixes(servers: &[(&str, &str)]) -> Result<(), (String, String)> {
+    for (at, (id, prefix)) in servers.iter().enumerate() {
+        if prefix.is_empty() && servers.len() > 1 {
+            let text = format!(
+                "[server.{id}] has an empty prefix, which is only allowed for a single server; remove it"
+            );
+            return Err(((*id).to_owned(), text));
+        }
+        if let Some((other, _)) = servers[..at].iter().find(|(_, other)| other == prefix) {
+            let text = format!(
+                "[server.{other}] and [server.{id}] have the same prefix {prefix:?}; give one of them another"
+            );
+            return Err(((*id).to_owned(), text));
+        }
     }
-    let other = all
-        .iter()
-        .take_while(|other| other.id != server.id)
-        .find(|other| other.prefix == server.prefix);
-    match other {
-        Some(other) => Err(format!(
-            "[server.{}] and [server.{}] have the same prefix {:?}; give one of them another",
-            other.id, server.id, server.prefix
-        )),
-        None => Ok(()),
-    }
+    Ok(())
 }
 
 /// Checks a server id.
@@ -69,10 +66,7 @@ pub(super) fn normalize_id(name: &str) -> String {
 }
 
 /// Returns an id that two servers share.
-pub(super) fn duplicate_id(servers: &[ServerSettings]) -> Option<&str> {
+pub(super) fn duplicate_id<'i>(ids: impl IntoIterator<Item = &'i str>) -> Option<&'i str> {
     let mut seen = HashSet::new();
-    servers
-        .iter()
-        .map(|server| server.id.as_str())
-        .find(|id| !seen.insert(*id))
+    ids.into_iter().find(|id| !seen.insert(*id))
 }

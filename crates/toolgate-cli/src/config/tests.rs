@@ -5,8 +5,10 @@ mod fuzz;
 mod invalid;
 mod json;
 mod limit_coverage;
+mod mistakes;
 
 use super::*;
+use std::sync::LazyLock;
 use toolgate_policy::{
     AuditContentForm, AuditDurability, OnPlaceholder, RequiredDefaults, UriSpelling,
 };
@@ -18,7 +20,26 @@ const REFERENCE: &str = include_str!("../../../../docs/config.md");
 /// Parses a text as `/etc/toolgate.toml`; errors name it `toolgate.toml`.
 fn parse(text: &str) -> Result<Config, String> {
     let path = Path::new("/etc/toolgate.toml");
-    Config::parse(path, text).map_err(|error| error.to_string().replace("/etc/", ""))
+    let config = Config::parse(path, text);
+    if config.is_ok() && !text.trim_start().starts_with(['{', '\u{feff}']) {
+        assert_eq!(
+            schema_error(text),
+            None,
+            "the schema rejects a valid config:\n{text}"
+        );
+    }
+    config.map_err(|error| error.to_string().replace("/etc/", ""))
+}
+
+/// Returns the error of the JSON Schema for a config in TOML, as an editor would show it.
+fn schema_error(text: &str) -> Option<String> {
+    static VALIDATOR: LazyLock<jsonschema::Validator> =
+        LazyLock::new(|| jsonschema::draft7::new(schema::config_schema()).unwrap());
+    let config: serde_json::Value = toml::from_str(text).unwrap();
+    VALIDATOR
+        .validate(&config)
+        .err()
+        .map(|error| error.to_string())
 }
 
 #[test]
@@ -228,12 +249,12 @@ fn the_reference_has_every_limit_with_its_default_and_range() {
 
 #[test]
 fn the_reference_has_every_key() {
-    for key in [
-        top_level::TOP_LEVEL_KEYS,
-        &server::server_keys(),
-        rule::KEYS,
-    ]
-    .concat()
+    let schema = schema::config_schema();
+    let server = &schema["properties"]["server"]["additionalProperties"];
+    let rule = &schema["properties"]["rule"]["items"];
+    for key in [schema, server, rule]
+        .into_iter()
+        .flat_map(|section| section["properties"].as_object().unwrap().keys())
     {
         assert!(
             REFERENCE.contains(&format!("`{key}`")),

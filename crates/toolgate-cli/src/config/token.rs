@@ -1,7 +1,11 @@
 //! Bearer token of the clients and the gateway's OAuth client secrets: sources and length check.
 
-use super::{config_value::ConfigValue, error::ConfigError, section::ConfigSection};
-use std::path::Path;
+use super::{
+    config_value::ConfigValue,
+    error::ConfigError,
+    reader::{ConfigTree, SettingPath},
+    value_source::SecretSource,
+};
 use toolgate_auth::Secret;
 
 /// Minimum length of a token in characters.
@@ -18,36 +22,16 @@ pub(crate) struct TokenSource {
 }
 
 impl TokenSource {
-    /// Reads `token`.
-    pub(super) fn read_token(
-        top: &ConfigSection<'_>,
-        base: &Path,
-    ) -> Result<Option<TokenSource>, ConfigError> {
-        TokenSource::read_key(top, "token", "token", base)
-    }
-
-    /// Reads `client_secret`.
-    pub(super) fn read_client_secret(
-        section: &ConfigSection<'_>,
-        base: &Path,
-    ) -> Result<Option<TokenSource>, ConfigError> {
-        TokenSource::read_key(section, "client_secret", "secret", base)
-    }
-
-    fn read_key(
-        section: &ConfigSection<'_>,
-        key: &str,
-        what: &str,
-        base: &Path,
-    ) -> Result<Option<TokenSource>, ConfigError> {
-        let of = |field: super::section::ConfigField<'_>| {
-            let place = field.position();
-            ConfigValue::read_secret(&field, what, base).map(|given| TokenSource {
-                value: given,
-                place,
-            })
-        };
-        section.get(key).map(of).transpose()
+    /// Returns the source with its position.
+    pub(super) fn new(
+        source: SecretSource,
+        tree: &ConfigTree<'_>,
+        path: &SettingPath,
+    ) -> TokenSource {
+        TokenSource {
+            value: source.0,
+            place: tree.position(path),
+        }
     }
 
     /// Checks the token that was read from the source.

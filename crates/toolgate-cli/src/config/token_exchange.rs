@@ -1,16 +1,32 @@
 //! `[server.NAME.exchange]`: OAuth token exchange for a server.
 
 use super::{
-    auth::{read_https_url, read_scopes},
-    config_value::ConfigValue,
-    error::ConfigError,
-    section::ConfigSection,
-    token::TokenSource,
+    config_value::ConfigValue, https_url::HttpsUrl, reader::ExpandedText, scopes::Scopes,
+    value_source::SecretSource,
 };
-use std::{borrow::Cow, path::Path};
+use schemars::JsonSchema;
+use serde::Deserialize;
 use toolgate_auth::Url;
 
-const KEYS: &[&str] = &["url", "client_id", "client_secret", "audience", "scopes"];
+/// OAuth token exchange for a server (RFC 8693), `[server.NAME.exchange]`.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ExchangeSection {
+    /// Token endpoint of the authorization server.
+    #[schemars(example = &"https://login.example.com/token")]
+    url: HttpsUrl,
+    /// Client id of the gateway at the token endpoint.
+    #[schemars(example = &"toolgate")]
+    client_id: ExpandedText,
+    /// Client secret.
+    #[schemars(example = serde_json::json!({"env": "NAME"}))]
+    client_secret: SecretSource,
+    /// `audience` parameter; by default, the server is identified by its URL.
+    audience: Option<ExpandedText>,
+    /// Requested scopes; by default those of the token endpoint.
+    #[schemars(example = ["files:read"])]
+    scopes: Option<Scopes>,
+}
 
 /// Token exchange settings: a caller's token is exchanged for one of the server (RFC 8693).
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -27,42 +43,15 @@ pub(crate) struct ExchangeSettings {
     pub(crate) scopes: Vec<String>,
 }
 
-impl ExchangeSettings {
-    /// Reads `exchange`, if present.
-    pub(super) fn read(
-        section: &ConfigSection<'_>,
-        id: &str,
-        base: &Path,
-    ) -> Result<Option<ExchangeSettings>, ConfigError> {
-        let Some(field) = section.get("exchange") else {
-            return Ok(None);
-        };
-        let name = format!("[server.{id}.exchange]");
-        let section = field.section(name, "a section", KEYS)?;
-        let client = section.require(
-            "client_id",
-            "\"toolgate\", as the endpoint knows this gateway",
-        )?;
-        let secret = TokenSource::read_client_secret(&section, base)?;
-        let audience = section.get("audience");
-        Ok(Some(ExchangeSettings {
-            token_endpoint: read_https_url(
-                &section.require("url", "\"https://login.example.com/token\"")?,
-            )?,
-            client_secret: secret
-                .ok_or_else(|| {
-                    client
-                        .key_error("needs its secret; write client_secret = { env = \"VARIABLE\" }")
-                })?
-                .value,
-            client_id: client.expanded()?.into_owned(),
-            audience: audience
-                .map(|f| f.expanded().map(Cow::into_owned))
-                .transpose()?,
-            scopes: section
-                .get("scopes")
-                .map_or(Ok(Vec::new()), |field| read_scopes(&field))?,
-        }))
+impl From<ExchangeSection> for ExchangeSettings {
+    fn from(section: ExchangeSection) -> ExchangeSettings {
+        ExchangeSettings {
+            token_endpoint: section.url.url,
+            client_id: section.client_id.text,
+            client_secret: section.client_secret.0,
+            audience: section.audience.map(|audience| audience.text),
+            scopes: section.scopes.map_or_else(Vec::new, |scopes| scopes.0),
+        }
     }
 }
 
@@ -107,7 +96,7 @@ mod tests {
             ),
             (
                 whole.replace("client_secret = { env = \"S\" }\n", ""),
-                "needs its secret",
+                "[server.far.exchange] has no \"client_secret\"; write client_secret = { env = \"NAME\" }",
             ),
             (
                 whole.replace("https://l.test/token", "http://l.test/token"),

@@ -2,37 +2,18 @@
 
 use super::{
     AuditSettings, AuthSettings, Config, ConfigSource, SecretRuleFiles,
+    config_file::ConfigFile,
     error::{ConfigError, ConfigText},
-    limits::GatewayLimits,
-    network,
-    pins::PinSettings,
+    network::{self, ListenAddress},
+    reader::{ConfigTree, SettingError, SettingPath, toml_syntax_error},
     rule::ConfigRule,
+    schema::config_schema,
     search::SearchSettings,
-    section::{ConfigField, ConfigSection},
     server::ServerSettings,
     token::TokenSource,
+    tool_targets::ToolTargets,
 };
-use std::path::Path;
-use toml::de::DeTable;
-use toolgate::aggregate::NameRules;
-
-/// Every top-level key.
-pub(super) const TOP_LEVEL_KEYS: &[&str] = &[
-    "listen",
-    "token",
-    "allowed_hosts",
-    "allowed_origins",
-    "data",
-    "auth",
-    "audit",
-    "limits",
-    "pins",
-    "server",
-    "rule",
-    "search",
-    "tool_names",
-    "secret_rules",
-];
+use std::path::{Path, PathBuf};
 
 /// Reads a config in TOML; relative paths in it start at `base`.
 pub(super) fn read(
@@ -40,91 +21,77 @@ pub(super) fn read(
     base: &Path,
     source: ConfigSource,
 ) -> Result<Config, ConfigError> {
-    let tree = DeTable::parse(doc.text).map_err(|error| toml_syntax_error(doc, &error))?;
-    let top = ConfigSection::new(doc, "", 0, tree.get_ref(), TOP_LEVEL_KEYS)?;
-    let limits = GatewayLimits::read(top.get("limits"))?;
-    let servers = top.get("server").map_or(Ok(Vec::new()), |field| {
-        ServerSettings::read_all(&field, &limits, base)
-    })?;
+    let tree = ConfigTree::parse(doc).map_err(|error| toml_syntax_error(doc, &error))?;
+    let config = tree.read(base).and_then(|file| check(file, source, &tree));
+    config.map_err(|error| tree.error(error, config_schema()))
+}
+
+/// Checks what the settings of a file mean together.
+fn check(
+    file: ConfigFile,
+    source: ConfigSource,
+    tree: &ConfigTree<'_>,
+) -> Result<Config, SettingError> {
+    file.limits.check(|path| tree.contains(path))?;
+    let servers = ServerSettings::check_all(file.server, &file.limits, tree)?;
     if servers.is_empty() {
-        return Err(doc.error(
-            0,
+        return Err(SettingError::message(
+            SettingPath::default(),
             "no server is configured; add [server.NAME] with command = [\"program\", \"argument\"]",
         ));
     }
-    let mut config = Config::with_defaults(source, servers, limits);
-    config.pins = PinSettings::read(top.get("pins"))?;
-    if let Some(field) = top.get("tool_names") {
-        config.tool_names = read_name_rules(&field)?;
-    }
-    let search = top.get("search");
-    config.auth = AuthSettings::read(top.get("auth"), &config.servers, search.is_some(), base)?;
-    if let Some(field) = search {
-        config.search = Some(SearchSettings::read(&field, &config.servers, &config.auth)?);
-    }
-    if let Some(field) = top.get("rule") {
-        let search = config.search.is_some();
-        config.rules = ConfigRule::read_all(
-            &field,
-            &config.servers,
-            &config.limits,
-            search,
-            &config.auth,
-        )?;
-    }
-    config.data = top.get("data").map(|field| field.path(base)).transpose()?;
-    config.audit = AuditSettings::read(top.get("audit"), base)?;
-    config.secret_rules = SecretRuleFiles::read(top.get("secret_rules"), base)?;
+    let tools = ToolTargets {
+        servers: &servers,
+        search: file.search.is_some(),
+    };
+    let auth = AuthSettings::check(file.auth, tools, tree)?;
+    let search = file
+        .search
+        .map(|search| SearchSettings::check(&search, tools, &auth));
+    let search = search.transpose()?;
+    let rules = ConfigRule::check_all(file.rule, &file.limits, tools, &auth, tree)?;
+    let mut config = Config::with_defaults(source, servers, file.limits);
+    config.pins = file.pins;
+    config.tool_names = file.tool_names;
+    config.auth = auth;
+    config.search = search;
+    config.rules = rules;
+    config.data = file.data.map(PathBuf::from);
+    config.audit = AuditSettings::from(file.audit);
+    config.secret_rules = SecretRuleFiles::read(&file.secret_rules)?;
     config.notes.extend(config.secret_rules.notes.clone());
-    read_net(&mut config, &top, base)?;
+    let token = |token| TokenSource::new(token, tree, &SettingPath::new(&["token"]));
+    config.token = file.token.map(token);
+    if let Some(ListenAddress(address)) = file.listen {
+        config.listen = address;
+    }
+    config.allowed_hosts = file.allowed_hosts.into_iter().map(|host| host.0).collect();
+    config.allowed_origins = file
+        .allowed_origins
+        .into_iter()
+        .map(|origin| origin.0)
+        .collect();
+    check_exchange(&config)?;
+    network::check_listen(config.listen, config.requires_authentication()).map_err(|text| {
+        SettingError::message(SettingPath::new(&["listen"]), format!("listen {text}"))
+    })?;
     Ok(config)
 }
 
-/// Reads the naming rules for tools and prompts.
-fn read_name_rules(field: &ConfigField<'_>) -> Result<NameRules, ConfigError> {
-    match field.text()? {
-        "specification" => Ok(NameRules::Specification),
-        "portable" => Ok(NameRules::Portable),
-        other => Err(field.key_error(format!(
-            "is {other:?}; write \"specification\" or \"portable\""
-        ))),
-    }
-}
-
-fn read_net(config: &mut Config, top: &ConfigSection<'_>, base: &Path) -> Result<(), ConfigError> {
-    config.listen = network::read_listen(top)?;
-    config.token = TokenSource::read_token(top, base)?;
+/// Checks that callers have tokens to exchange.
+fn check_exchange(config: &Config) -> Result<(), SettingError> {
     let exchanges = |server: &&ServerSettings| {
         let address = server.address.as_ref();
         address.is_some_and(|address| address.exchange.is_some())
     };
-    if let (true, Some(server), Some(field)) = (
-        config.auth.issuers.is_empty(),
-        config.servers.iter().find(exchanges),
-        top.get("server"),
-    ) {
-        let servers = field.any_section("[server]", "sections that begin with [server.NAME]")?;
-        let mut entries = servers.entries().into_iter();
-        let at = entries.find(|(id, ..)| *id == server.id);
-        let at = at.map_or(field.offset(), |(_, at, _)| at);
-        return Err(top.doc.error(at, format!("[server.{}] has an exchange, but without an issuer no caller has a token to exchange; add [auth.issuer.NAME], or remove the exchange", server.id)));
-    }
-    config.allowed_hosts = network::read_allowed_hosts(top)?;
-    config.allowed_origins = network::read_allowed_origins(top)?;
-    match (
-        network::check_listen(config.listen, config.requires_authentication()),
-        top.get("listen"),
-    ) {
-        (Err(text), Some(field)) => Err(field.error(format!("listen {text}"))),
+    match config.servers.iter().find(exchanges) {
+        Some(server) if config.auth.issuers.is_empty() => Err(SettingError::at_key(
+            SettingPath::new(&["server", &server.id]),
+            format!(
+                "[server.{}] has an exchange, but without an issuer no caller has a token to exchange; add [auth.issuer.NAME], or remove the exchange",
+                server.id
+            ),
+        )),
         _ => Ok(()),
     }
-}
-
-/// Converts the parser's message to one line with the position.
-pub(super) fn toml_syntax_error(doc: ConfigText<'_>, error: &toml::de::Error) -> ConfigError {
-    let text = error.message().lines().collect::<Vec<_>>().join("; ");
-    doc.error(
-        error.span().map_or(0, |span| span.start),
-        format!("not TOML: {text}"),
-    )
 }

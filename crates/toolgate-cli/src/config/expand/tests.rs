@@ -1,5 +1,6 @@
 use super::*;
 use crate::config::{Config, ConfigValue};
+use std::path::Path;
 
 /// Variable that is not set when tests run.
 const UNSET: &str = "TOOLGATE_TEST_UNSET";
@@ -65,7 +66,7 @@ fn rejects_unset_variables_and_malformed_references() {
 
 #[test]
 fn expands_the_home_directory_at_the_start_of_a_path() {
-    let at = |path| expand_home(path, Some("/home/ann".into()));
+    let at = |path| expand_home_with(path, Some("/home/ann".into()));
     for (path, expanded) in [
         ("~", "/home/ann"),
         ("~/a/b", "/home/ann/a/b"),
@@ -77,12 +78,12 @@ fn expands_the_home_directory_at_the_start_of_a_path() {
     }
     for home in [None, Some("".into()), Some("relative".into())] {
         assert!(
-            expand_home("~/a", home)
+            expand_home_with("~/a", home)
                 .unwrap_err()
                 .contains("HOME is not set")
         );
     }
-    assert_eq!(expand_home("a", None), Ok("a".into()));
+    assert_eq!(expand_home_with("a", None), Ok("a".into()));
 }
 
 #[test]

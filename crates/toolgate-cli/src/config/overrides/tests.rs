@@ -57,7 +57,7 @@ fn errors_say_how_to_fix_an_override() {
         ("name = \"é\"", "\"_\", \"-\" and \".\""),
         ("hide = 1", "true or false"),
         ("description = []", "a string in quotes"),
-        ("arguments = []", "{ name = value }"),
+        ("arguments = []", "write { name = \"value\" }"),
         ("arguments = { at = 2026-01-01 }", "has a date-time"),
         (
             "arguments = { n = nan }",
@@ -76,6 +76,6 @@ fn errors_say_how_to_fix_an_override() {
     assert!(
         read("tools = 1\n")
             .unwrap_err()
-            .contains("[server.files.tools.search]")
+            .contains("[server.files.tools.NAME]")
     );
 }

@@ -36,7 +36,7 @@ fn keys() {
     );
     above(
         "x = 1",
-        "1:1: unknown key \"x\"; expected one of: listen, token, allowed_hosts, allowed_origins, data, auth, audit, limits, pins, server, rule, search, tool_names, secret_rules",
+        "1:1: unknown key \"x\"; expected one of: allowed_hosts, allowed_origins, audit, auth, data, limits, listen, pins, rule, search, secret_rules, server, token, tool_names",
     );
     above(
         "[limits]\ncall_second = 1",
@@ -62,7 +62,7 @@ fn keys() {
     // The first of several errors in the order of the file.
     above(
         "z = 1\ny = 1",
-        "1:1: unknown key \"z\"; expected one of: listen, token, allowed_hosts, allowed_origins, data, auth, audit, limits, pins, server, rule, search, tool_names, secret_rules",
+        "1:1: unknown key \"z\"; expected one of: allowed_hosts, allowed_origins, audit, auth, data, limits, listen, pins, rule, search, secret_rules, server, token, tool_names",
     );
 }
 
@@ -108,7 +108,7 @@ fn types() {
     );
     check(
         "server = 1",
-        "1:10: \"server\" is an integer; write a section for each server, such as [server.files]",
+        "1:10: \"server\" is an integer; write sections that begin with [server.NAME]",
     );
     check(
         "server.s = []",
@@ -132,7 +132,7 @@ fn types() {
     );
     server(
         "env = { A = 1 }",
-        "3:13: \"A\" in [server.s.env] is an integer; write a string in quotes, or { env = \"NAME\" }, { file = \"PATH\" } or { keyring = \"NAME\" }",
+        "3:13: \"A\" in [server.s.env] is an integer; write a string in quotes or { env = \"NAME\" } or { file = \"PATH\" } or { keyring = \"NAME\" }",
     );
     server(
         "env_pass = true",
@@ -140,7 +140,7 @@ fn types() {
     );
     server(
         "[rule]\naction = \"ask\"",
-        "3:1: \"rule\" is a table; write [[rule]] for each rule",
+        "3:1: \"rule\" is a table; write [[rule]] for each",
     );
 }
 
@@ -160,12 +160,12 @@ fn listening() {
     );
     above(
         "allowed_hosts = [\"https://a.example.com\"]",
-        "1:18: \"https://a.example.com\" is not a host name; write it as a browser shows it, such as \"tools.example.com\" or \
+        "1:18: \"allowed_hosts\" has \"https://a.example.com\", which is not a host name; write it as a browser shows it, such as \"tools.example.com\" or \
          \"tools.example.com:8665\"",
     );
     above(
         "allowed_origins = [\"*\"]",
-        "1:20: \"*\" is not an origin; write scheme and host without a path, such as \"https://app.example.com\"",
+        "1:20: \"allowed_origins\" has \"*\", which is not an origin; write scheme and host without a path, such as \"https://app.example.com\"",
     );
 }
 
@@ -173,11 +173,11 @@ fn listening() {
 fn tokens() {
     above(
         "token = \"hunter2hunter2hunter2\"",
-        "1:9: \"token\" would store the token in plaintext in this file; write { env = \"NAME\" }, { file = \"PATH\" } or { keyring = \"NAME\" }",
+        "1:9: \"token\" would store a secret in plaintext in this file; write { env = \"NAME\" }, { file = \"PATH\" } or { keyring = \"NAME\" }",
     );
     above(
         "token = { env = \"a-b c\" }",
-        "1:17: \"env\" is not a valid name of an environment variable; write the name, not the value",
+        "1:17: \"env\" in [token] is not a valid name of an environment variable; write the name, not the value",
     );
     above(
         "token = { env = \"T\", file = \"t\" }",
@@ -209,11 +209,11 @@ fn limits() {
     );
     above(
         "[limits]\nrate = \"60/minute\"",
-        "2:8: rate \"60/minute\" is invalid; write a count, \"/\" and s, min or h, such as \"30/min\"",
+        "2:8: \"rate\" in [limits] is \"60/minute\"; write a count, \"/\" and s, min or h, such as \"30/min\"",
     );
     above(
         "[limits]\nrate = \"0/s\"",
-        "2:8: rate \"0/s\" is out of range; write a count from 1 to 1000000",
+        "2:8: \"rate\" in [limits] is \"0/s\"; write a count from 1 to 1000000",
     );
 }
 
@@ -246,19 +246,19 @@ fn cleaning() {
         ),
         (
             "links = \"https\"",
-            "9: \"links\" in [server.s] is \"https\"; write \"check\" or \"off\"",
+            "9: \"links\" in [server.s] is \"https\"; write \"check\" or \"off\" or an array such as [\"https\"]",
         ),
         (
             "links = [\"HTTPS\"]",
-            "10: \"links\" in [server.s] contains \"HTTPS\", which is not a URI scheme; write one such as \"https\"",
+            "10: \"links\" in [server.s] contains \"HTTPS\", which is not a URI scheme in lower case; write one such as \"https\"",
         ),
         (
             "links = [\"https:\"]",
-            "10: \"links\" in [server.s] contains \"https:\", which is not a URI scheme; write one such as \"https\"",
+            "10: \"links\" in [server.s] contains \"https:\", which is not a URI scheme in lower case; write one such as \"https\"",
         ),
         (
             "links = [\"\"]",
-            "10: \"links\" in [server.s] contains \"\", which is not a URI scheme; write one such as \"https\"",
+            "10: \"links\" in [server.s] contains \"\", which is not a URI scheme in lower case; write one such as \"https\"",
         ),
         (
             "links = [1]",
@@ -337,7 +337,7 @@ fn servers() {
     );
     check(
         "[server.s]\nurl = \"https://x\"\nheaders = { a = { env = \"B C\" } }",
-        "3:25: \"env\" is not a valid name of an environment variable; write the name, not the value",
+        "3:25: \"env\" in [server.s.headers.a] is not a valid name of an environment variable; write the name, not the value",
     );
     server(
         "cwd = \"\"",
@@ -428,30 +428,30 @@ fn rules() {
     );
     rule(
         "tools = [\"*\"]",
-        "3:1: [[rule]] has no \"action\"; write action = \"allow\", \"ask\" or \"deny\"",
+        "3:1: [[rule]] has no \"action\"; write action = \"allow\" or \"ask\" or \"deny\"",
     );
     rule(
-        "tools = []",
+        "tools = []\naction = \"deny\"",
         "4:9: \"tools\" in [[rule]] is empty, so the rule matches nothing; write [\"*\"] for every tool",
     );
     rule(
-        "tools = [\"s\"]",
+        "tools = [\"s\"]\naction = \"deny\"",
         "4:10: glob \"s\" matches no tool, because tools are named server.tool; write \"s.*\"",
     );
     rule(
-        "tools = [\"s.[ab]\"]",
+        "tools = [\"s.[ab]\"]\naction = \"deny\"",
         "4:10: glob \"s.[ab]\" contains '[', but only * and ? are supported; write several globs instead",
     );
     rule(
-        "tools = [\"\"]",
+        "tools = [\"\"]\naction = \"deny\"",
         "4:10: the glob is empty; write \"*\" for everything",
     );
     rule(
-        "tools = [\"s.a b\"]",
+        "tools = [\"s.a b\"]\naction = \"deny\"",
         "4:10: glob \"s.a b\" contains whitespace or a control character; write ? in its place",
     );
     rule(
-        "tools = [\"S.*\"]",
+        "tools = [\"S.*\"]\naction = \"deny\"",
         "4:10: glob \"S.*\" names the server \"S\", which is not configured; did you mean \"s\"?",
     );
     let all = "tools = [\"*\"]\n";
@@ -490,7 +490,7 @@ fn rules() {
     );
     rule(
         &format!("{all}action = \"ask\"\nrate = \"9\""),
-        "6:8: rate \"9\" is invalid; write a count, \"/\" and s, min or h, such as \"30/min\"",
+        "6:8: \"rate\" in [[rule]] is \"9\"; write a count, \"/\" and s, min or h, such as \"30/min\"",
     );
     rule(
         &format!("{all}action = \"ask\"\nwhen = 'arg.a'"),
@@ -598,11 +598,11 @@ fn no_secret_stands_in_clear() {
         ),
         (
             "token = \"canary\"\n[server.s]\ncommand = [\"x\"]".to_owned(),
-            "would store the token in plaintext",
+            "would store a secret in plaintext",
         ),
         (
             "token = { danger_clear = \"canary\" }\n[server.s]\ncommand = [\"x\"]".to_owned(),
-            "would store the token in plaintext",
+            "would store a secret in plaintext",
         ),
         (
             child("env = { API_KEY = { env = \"canary canary\" } }"),
@@ -614,7 +614,7 @@ fn no_secret_stands_in_clear() {
         ),
         (
             far("client_id = \"a\"\nclient_secret = \"canary\""),
-            "would store the secret in plaintext",
+            "would store a secret in plaintext",
         ),
         (
             child("env = { API_KEY = { vault = \"canary\" } }"),
