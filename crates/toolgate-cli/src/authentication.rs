@@ -130,7 +130,7 @@ impl Authenticator {
                 }
                 TokenScheme::Dpop if ours || shown.starts_with(KEY_PREFIX) => {
                     let why = "a key was sent with DPoP".to_owned();
-                    Err(self.invalid_credentials(why, "keys are sent as Authorization: Bearer KEY"))
+                    Err(self.invalid_credentials(why, "API keys are not DPoP-bound; send Authorization: Bearer KEY without a DPoP header"))
                 }
                 _ => {
                     self.verify_token((method, path), headers, shown, over)
@@ -164,7 +164,7 @@ impl Authenticator {
     ) -> Result<AuthenticatedCaller, AuthRejection> {
         let Some(resource) = &self.resource else {
             return Err(self.invalid_credentials(
-                "the bearer token is wrong".to_owned(),
+                "the bearer token is unknown".to_owned(),
                 match self.token {
                     Some(_) => {
                         "unknown bearer token; send a key from `toolgate keys create`, or the token of the config"

@@ -396,8 +396,8 @@ impl Call {
     /// Error for a call that another process started, if its state is lost.
     pub fn lost_call_error(&self) -> Error {
         let text = format!(
-            "{} was called by a process that has ended, and its result is lost; it is not known \
-             whether the call took effect",
+            "the gateway process that called {} has ended, so the result is lost; the call may have \
+             taken effect, so check before you repeat it",
             self.name()
         );
         Error::new(ErrorKind::Upstream, text)

@@ -114,12 +114,13 @@ impl Guardian {
         };
         let refused = |why: &dyn std::fmt::Display| {
             Error::Refused(format!(
-                "{} was not started: its pipes {why}",
+                "{} was not started: its stdin, stdout or stderr {why}",
                 name.display()
             ))
         };
-        let [stdin, stdout, stderr] = <[_; 3]>::try_from(pipes)
-            .map_err(|_| refused(&"did not arrive; raise the limit of open files (ulimit -n)"))?;
+        let [stdin, stdout, stderr] = <[_; 3]>::try_from(pipes).map_err(|_| {
+            refused(&"could not be opened; raise the limit of open files (ulimit -n)")
+        })?;
         let failed = |error: io::Error| refused(&error);
         Ok(ChildProcess::new(
             pipe::Sender::from_owned_fd(stdin).map_err(failed)?,

@@ -136,6 +136,6 @@ fn preserve_replaced(path: &Path) -> io::Result<()> {
         }
     }
     Err(io::Error::other(
-        "there are a thousand replaced segments already",
+        "there are 1000 files *.replaced-N already; find out which program replaces segments of the audit log, and move these files away",
     ))
 }

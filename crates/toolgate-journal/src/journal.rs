@@ -150,7 +150,7 @@ impl AuditJournal {
             // The writer answers every waiter; it disappears only if it panicked.
             answer
                 .await
-                .unwrap_or_else(|_| Err(Error::Failed("the writer stopped".into())))
+                .unwrap_or_else(|_| Err(Error::Failed("its writer thread ended".into())))
         }
     }
 
@@ -266,7 +266,9 @@ impl AuditJournal {
                 })
                 .map_err(|e| match e {
                     TrySendError::Full(_) => Error::Overloaded,
-                    TrySendError::Disconnected(_) => Error::Failed("the writer stopped".into()),
+                    TrySendError::Disconnected(_) => {
+                        Error::Failed("its writer thread ended".into())
+                    }
                 })
         };
         sent.inspect_err(|_| {
@@ -382,7 +384,7 @@ fn write_notices(
         )?;
     }
     if exchanged {
-        let why = "it is not the key of the earlier records: from now on, equal contents get different digests";
+        let why = "it is not the key of the earlier records: from now on, equal contents get other digests than before";
         put(MAC_KEY, &format!("{why} (chain {chain})"))?;
     }
     Ok(())

@@ -12,8 +12,7 @@ pub const REDACTED_BY_SCHEMA: &str = "[redacted:schema]";
 
 /// Note behind the result of a call with arguments that a person changed. It omits the new arguments, which may be for
 /// the server alone.
-pub const EDITED: &str =
-    "[a person changed the arguments of this call before it ran: the result is of those]";
+pub const EDITED: &str = "[a person changed the arguments of this call before it ran; this is the result of the changed arguments]";
 
 const OMITTED: &str = "[omitted: ";
 const WITHHELD: &str = "[withheld by this gateway: ";

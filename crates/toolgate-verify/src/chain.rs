@@ -29,8 +29,7 @@ struct ChainVerifier<'a> {
     before: Option<(u64, u64, String, bool)>,
 }
 
-const TOO_LONG: &str =
-    "more records than the chain allows have no signed checkpoint: checkpoints were removed";
+const TOO_LONG: &str = "more records than the settings of the log allow have no signed checkpoint: checkpoints were removed";
 
 enum SegmentEnd {
     Complete,
@@ -101,7 +100,10 @@ impl ChainVerifier<'_> {
             } else if number != self.segment + 1 {
                 return Err("a segment is missing before this one".to_owned());
             } else if index > 0 && !self.sealed {
-                return Err("the previous segment has no seal".to_owned());
+                return Err(
+                    "the previous segment has no seal (final record): its end was cut off"
+                        .to_owned(),
+                );
             }
             self.segment = number;
             self.digest = digest::Context::new(&SHA256);
@@ -144,7 +146,7 @@ impl ChainVerifier<'_> {
             }
             let text = line
                 .strip_suffix(b"\n")
-                .ok_or("the line has no newline at its end")?;
+                .ok_or("the line has no newline at its end: it was cut off")?;
             self.record(text)?;
             self.digest.update(&line);
             self.bytes += line.len() as u64;
@@ -177,7 +179,7 @@ impl ChainVerifier<'_> {
         }
         if record.str("prev") != Some(&self.prev) {
             return Err(format!(
-                "record {seq} does not continue the previous record: its \"prev\" differs"
+                "record {seq} does not continue the previous record: its \"prev\" is not the hash of that record, which was replaced"
             ));
         }
         if record.str("chain") != Some(&self.chain.name) || record.num("seg") != Some(self.segment)
@@ -185,7 +187,7 @@ impl ChainVerifier<'_> {
             return Err(format!("record {seq} belongs to another chain or segment"));
         }
         if (event == "genesis") != (seq == 1) {
-            return Err("a chain begins with one \"genesis\" record, and has no other".to_owned());
+            return Err("the first record of a chain, and no other, must be \"genesis\": records were removed or inserted".to_owned());
         }
         if record.num("ts").is_none()
             || record.num("mono").is_none()
@@ -199,14 +201,18 @@ impl ChainVerifier<'_> {
     }
 
     fn record(&mut self, text: &[u8]) -> Result<(), String> {
-        let record = json::read(text).ok_or("the line is not a canonical record")?;
+        let record = json::read(text)
+            .ok_or("the line is not a record in canonical JSON: it was changed or damaged")?;
         let bare = format!("toolgate-journal-record-v1\n{}", record.without("h").text());
         let hash = hex(digest::digest(&SHA256, bare.as_bytes()).as_ref());
         if record.str("h") != Some(&hash) {
-            return Err("the hash does not match the record".to_owned());
+            return Err(
+                "the hash of the record does not match its contents: the record was changed"
+                    .to_owned(),
+            );
         }
         let seq = self.chain.records + 1;
-        let event = record.str("ev").ok_or("the record has no event")?;
+        let event = record.str("ev").ok_or("the record has no event (\"ev\")")?;
         self.check_position(&record, event, seq)?;
         self.own(event, &record)?;
         self.end.add(event, &record, seq == self.start);
@@ -228,10 +234,12 @@ impl ChainVerifier<'_> {
     /// Accounts for calls and verifies the journal's own records.
     fn own(&mut self, event: &str, record: &RecordValue) -> Result<(), String> {
         if self.sealed {
-            return Err("a record follows the seal of the segment".to_owned());
+            return Err("a record follows the seal, which must be the last record of a segment: it was added later".to_owned());
         }
         if self.segment > 1 && self.bytes == 0 && event != "checkpoint" {
-            return Err("no checkpoint follows the previous seal".to_owned());
+            return Err(
+                "the segment does not begin with a checkpoint: records were removed".to_owned(),
+            );
         }
         let call = record.str("call").unwrap_or_default();
         match event {
@@ -248,7 +256,7 @@ impl ChainVerifier<'_> {
     fn checkpoint(&mut self, record: &RecordValue) -> Result<(), String> {
         let mark = checkpoints::verify_checkpoint(record, &self.against.keys)?;
         if mark.last != self.chain.records || mark.head != self.prev {
-            return Err("the checkpoint belongs to another position".to_owned());
+            return Err("the checkpoint belongs to another position: records were removed, inserted or moved".to_owned());
         }
         if !self.against.keys.is_empty() && !self.end.sign() {
             return Err(TOO_LONG.to_owned());
@@ -272,7 +280,7 @@ impl ChainVerifier<'_> {
             .iter()
             .all(|(name, is)| record.num(name) == Some(*is));
         if !fits || record.str("sha256") != Some(&digest) {
-            return Err("the seal does not match the segment".to_owned());
+            return Err("the seal (final record) does not match the records of the segment: they were changed".to_owned());
         }
         self.sealed = true;
         Ok(())
@@ -289,7 +297,7 @@ impl ChainVerifier<'_> {
     fn at_the_end(&self) -> Result<(), String> {
         let (records, covered) = (self.chain.records, checkpoints::last(self.heads));
         if matches!(&self.before, Some((_, _, _, false))) {
-            return Err("earlier segments are missing, and no record retires them".into());
+            return Err("earlier segments are missing, and no record says that they were deleted by retention".into());
         }
         if covered > records {
             return Err(format!(
@@ -301,7 +309,10 @@ impl ChainVerifier<'_> {
             return Err(TOO_LONG.to_owned());
         }
         if records == 0 && !self.against.live {
-            return Err("the chain has no records".to_owned());
+            return Err(
+                "the chain has no records: they were removed, or a crash happened before the first"
+                    .to_owned(),
+            );
         }
         Ok(())
     }

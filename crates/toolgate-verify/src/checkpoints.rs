@@ -19,7 +19,9 @@ pub(crate) fn verify_checkpoint(
     record: &RecordValue,
     keys: &[String],
 ) -> Result<VerifiedHead, &'static str> {
-    read(record, keys).unwrap_or(Err("the checkpoint lacks a field"))
+    read(record, keys).unwrap_or(Err(
+        "the checkpoint lacks a field: it was changed or damaged",
+    ))
 }
 
 fn read(record: &RecordValue, keys: &[String]) -> Option<Result<VerifiedHead, &'static str>> {
@@ -27,7 +29,9 @@ fn read(record: &RecordValue, keys: &[String]) -> Option<Result<VerifiedHead, &'
     let (key, sig) = (record.str("key")?, record.str("sig")?);
     let (last, count, at) = (record.num("last")?, record.num("count")?, record.num("at")?);
     if !keys.is_empty() && !keys.iter().any(|known| known == key) {
-        return Some(Err("the checkpoint is signed with another key"));
+        return Some(Err(
+            "the checkpoint is signed with another key than the expected one",
+        ));
     }
     let lines = [
         chain,
@@ -45,7 +49,7 @@ fn read(record: &RecordValue, keys: &[String]) -> Option<Result<VerifiedHead, &'
             head: head.to_owned(),
             key: key.to_owned(),
         }),
-        Err(_) => Err("the signature of the checkpoint does not match"),
+        Err(_) => Err("the signature of the checkpoint is invalid: it was changed"),
     })
 }
 

@@ -199,6 +199,12 @@ fn chain_directories(dir: &Path, mirrors: &[PathBuf]) -> io::Result<Vec<PathBuf>
     Ok(homes.into_iter().collect())
 }
 
+/// Formats a count with its noun: `1 record`, `2 records`.
+fn count_of(count: u64, noun: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {noun}{plural}")
+}
+
 fn doubts(chain: &ChainResult, against: &VerifyOptions) -> Vec<String> {
     let mut doubts = Vec::new();
     if against.keys.is_empty() {
@@ -208,8 +214,9 @@ fn doubts(chain: &ChainResult, against: &VerifyOptions) -> Vec<String> {
     }
     if chain.unbounded {
         doubts.push(format!(
-            "{} records after the last checkpoint are unsigned, and no signed record states how many may be",
-            chain.unsigned
+            "{} after the last checkpoint {} no signature, and the log does not state how many may lack one, so checkpoints may have been removed",
+            count_of(chain.unsigned, "record"),
+            if chain.unsigned == 1 { "has" } else { "have" }
         ));
     }
     let expected = match &chain.stated.mirror {

@@ -45,6 +45,12 @@ fn arguments() -> Option<(PathBuf, VerifyOptions)> {
     Some((dir?, against))
 }
 
+/// Formats a count with its noun: `1 record`, `2 records`.
+fn count_of(count: u64, noun: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {noun}{plural}")
+}
+
 fn report(found: &LogResult) -> ExitCode {
     for chain in &found.chains {
         let (name, records) = (&chain.name, chain.records);
@@ -67,8 +73,11 @@ fn report(found: &LogResult) -> ExitCode {
             ),
         }
         println!(
-            "  signed up to {}, {} records after the last checkpoint, mirrored up to {}, {} calls without an outcome",
-            chain.signed, chain.unsigned, chain.mirrored, chain.open_calls
+            "  signed up to record {}, {} after the last checkpoint, mirrored up to record {}, {} without an outcome",
+            chain.signed,
+            count_of(chain.unsigned, "record"),
+            chain.mirrored,
+            count_of(chain.open_calls as u64, "call")
         );
         chain
             .missing_evidence
@@ -80,12 +89,12 @@ fn report(found: &LogResult) -> ExitCode {
     }
     if found.foreign_lines > 0 {
         println!(
-            "{} lines of the mirror are not signed by the key",
-            found.foreign_lines
+            "{} in the checkpoint mirror not signed with the key of this log: changed, or of another log",
+            count_of(found.foreign_lines, "line")
         );
     }
     if found.mac_key_exchanged {
-        println!("mac.key is not the key that the records name: it was replaced");
+        println!("mac.key was replaced: the records name another key");
     }
     let signed: Vec<String> = found.chains.iter().map(|c| c.signed.to_string()).collect();
     match found.exit_code() {

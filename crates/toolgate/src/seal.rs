@@ -212,7 +212,7 @@ fn read_keys(keys: &[[u8; 32]]) -> Result<Arc<[SealKey]>, Error> {
     if keys.is_empty() {
         return Err(Error::new(
             ErrorKind::Bug,
-            "no key is configured to seal state",
+            "no key is configured to encrypt requestState; pass at least one",
         ));
     }
     keys.iter().map(SealKey::new).collect()

@@ -63,7 +63,7 @@ impl<'a> AuthorizationRequest<'a> {
     ) -> Result<AuthorizationRequest<'a>, AuthError> {
         if !found.server.supports_s256 {
             let words = format!(
-                "the authorization server {} does not announce PKCE with S256, so a stolen authorization code could be used; sign-in there is refused",
+                "cannot sign in: the metadata of the authorization server {} does not list S256 in code_challenge_methods_supported (PKCE), so a stolen authorization code could be used; ask its operator to enable PKCE",
                 sanitize_for_display(&found.server.issuer)
             );
             return Err(AuthError::new(AuthErrorKind::Unsafe, words));
@@ -96,7 +96,7 @@ impl<'a> AuthorizationRequest<'a> {
             endpoint.ok_or_else(|| no("has no authorization_endpoint, where a user signs in"))?;
         reach.check_scheme(endpoint).map_err(|why| {
             no(&format!(
-                "has an authorization_endpoint that is not opened: {why}"
+                "has an authorization_endpoint that is unsafe to open: {why}"
             ))
         })?;
         let challenge = self.verifier.challenge();
@@ -144,14 +144,14 @@ impl<'a> AuthorizationRequest<'a> {
             let first = found.next().map(|(_, value)| value.as_ref());
             match found.next() {
                 Some(_) => Err(unsafe_(format!(
-                    "the response to the sign-in contains {key} twice"
+                    "the response to the sign-in contains {key} twice, so it is ambiguous; sign in again"
                 ))),
                 None => Ok(first),
             }
         };
         if !get("state")?.is_some_and(|state| self.state.matches(state)) {
             return Err(unsafe_(
-                "the response belongs to another sign-in: its state is wrong; sign in again"
+                "the response belongs to another sign-in, because its state parameter differs; sign in again"
                     .to_owned(),
             ));
         }
@@ -160,13 +160,13 @@ impl<'a> AuthorizationRequest<'a> {
             // RFC 9207, section 2.4: compared byte for byte, because similar issuers may be different ones.
             Some(iss) if iss != issuer => {
                 return Err(unsafe_(format!(
-                    "the response to the sign-in comes from an authorization server other than {}",
+                    "the response to the sign-in names another issuer than {}, so it may be forged; sign in again",
                     sanitize_for_display(issuer)
                 )));
             }
             None if self.found.server.returns_iss => {
                 return Err(unsafe_(format!(
-                    "the response to the sign-in has no iss, but {} always sends it",
+                    "the response to the sign-in names no issuer (iss), although {} declares that it always does, so it may be forged; sign in again",
                     sanitize_for_display(issuer)
                 )));
             }
@@ -177,7 +177,7 @@ impl<'a> AuthorizationRequest<'a> {
             return Err(AuthError::new(
                 AuthErrorKind::Refused,
                 format!(
-                    "the sign-in was refused: {} {}",
+                    "the authorization server refused the sign-in: {} {}",
                     sanitize_for_display(error),
                     sanitize_for_display(words)
                 )
@@ -189,7 +189,7 @@ impl<'a> AuthorizationRequest<'a> {
             Some(code) if !code.is_empty() => Ok(Secret::new(code)),
             _ => Err(AuthError::new(
                 AuthErrorKind::Unreachable,
-                "the response to the sign-in has no authorization code",
+                "the response to the sign-in has no authorization code; sign in again",
             )),
         }
     }

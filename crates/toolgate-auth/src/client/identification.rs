@@ -78,7 +78,7 @@ impl UserIdentification {
         let server = discovery::issuer(&fetcher, self.issuer.as_str()).await?;
         let server = server.ok_or_else(|| {
             let words = format!(
-                "the authorization server {} publishes no metadata",
+                "the authorization server {} publishes no metadata (RFC 8414 or OpenID Connect Discovery), so sign-in there is impossible; check its URL",
                 sanitize_for_display(self.issuer.as_str())
             );
             AuthError::new(AuthErrorKind::Unsupported, words)

@@ -120,7 +120,7 @@ impl ClientIdentity {
             Some((Some(of), _)) if of != issuer => Err(AuthError::new(
                 AuthErrorKind::Unsafe,
                 format!(
-                    "the configured client belongs to {}, but the server now names {}; the client is not used there",
+                    "the configured client_id belongs to the authorization server {}, but the server now names {}; register a client there, or correct the URL of the server",
                     sanitize_for_display(of),
                     sanitize_for_display(issuer)
                 ),
@@ -252,7 +252,7 @@ impl ClientIdentity {
         }
         let malformed = |what: &str| {
             let words = format!(
-                "{}: the registration response has {what}",
+                "{}: its response to the client registration has {what}",
                 endpoint.origin()
             );
             AuthError::new(AuthErrorKind::Unreachable, words)

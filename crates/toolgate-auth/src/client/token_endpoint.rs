@@ -215,7 +215,7 @@ impl<'a> TokenEndpoint<'a> {
         }
         let mut request = FetchRequest::form(self.url.clone(), form);
         if let Some(secret) = basic {
-            let words = "the client id and secret cannot be sent in a header";
+            let words = "the client_id or client_secret contains characters that an HTTP header cannot contain; correct it";
             let value = metadata::basic_authorization(id, secret)
                 .ok_or_else(|| AuthError::new(AuthErrorKind::Store, words))?;
             request.headers.insert(header::AUTHORIZATION, value);

@@ -90,9 +90,11 @@ pub(super) async fn start_tls(
     let broken = |words: String| FetchError::new(url, FetchErrorKind::Unreachable, words);
     let config = tls_config().clone().map_err(&broken)?;
     let name = ServerName::try_from(url.host().to_owned());
-    let name = name.map_err(|_| broken("its host is not a valid certificate name".to_owned()))?;
+    let name = name.map_err(|_| {
+        broken("its host name is not one that a TLS certificate can contain".to_owned())
+    })?;
     let stream = TlsConnector::from(config).connect(name, tcp).await;
-    stream.map_err(|error| broken(format!("TLS: {error}")))
+    stream.map_err(|error| broken(format!("the TLS handshake failed: {error}")))
 }
 
 /// Returns the TLS configuration with the root certificates of the system, loaded once.
@@ -102,7 +104,7 @@ fn tls_config() -> &'static Result<Arc<ClientConfig>, String> {
         let mut roots = RootCertStore::empty();
         roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
         if roots.is_empty() {
-            return Err("the system has no root certificates".to_owned());
+            return Err("the system has no trusted root certificates; install them (often the package ca-certificates)".to_owned());
         }
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let config = ClientConfig::builder_with_provider(provider)

@@ -247,13 +247,15 @@ impl PeerFetcher {
                 |words: &str| FetchError::new(&request.url, FetchErrorKind::Redirect, words);
             if !bare {
                 return Err(refused(
-                    "it redirects a request that has a body or credentials",
+                    "it redirects a request that has a body or credentials, which is unsafe to follow",
                 ));
             }
             let to = to.to_str().ok().and_then(|to| request.url.resolve(to).ok());
             let to = to.ok_or_else(|| refused("it redirects to an invalid URL"))?;
             if !to.same_origin(&request.url) {
-                return Err(refused("it redirects to another origin"));
+                return Err(refused(
+                    "it redirects to another origin, which is unsafe to follow",
+                ));
             }
             request.url = to;
         }
@@ -302,7 +304,7 @@ impl PeerFetcher {
             FetchError::new(
                 url,
                 FetchErrorKind::Forbidden,
-                "its host cannot be sent in a header",
+                "its host has characters that an HTTP header cannot contain",
             )
         })?;
         out.headers_mut().insert(header::HOST, host);

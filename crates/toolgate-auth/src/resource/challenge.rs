@@ -67,12 +67,14 @@ impl TokenRejection {
             }
             RejectionReason::Invalid(said) => (no, Some("invalid_token"), *said),
             RejectionReason::WrongAudience(said) => (no, Some("invalid_token"), said.as_str()),
-            RejectionReason::NotBound => {
-                (no, Some("invalid_token"), "the token is not bound to a key")
-            }
+            RejectionReason::NotBound => (
+                no,
+                Some("invalid_token"),
+                "the token is not DPoP-bound, as required here",
+            ),
             RejectionReason::InvalidProof(said) => (no, Some("invalid_dpop_proof"), *said),
             RejectionReason::MissingNonce => {
-                let said = "the proof has no nonce of this server";
+                let said = "the DPoP proof has no nonce of this server";
                 (no, Some("use_dpop_nonce"), said)
             }
             RejectionReason::Unavailable(said) => (StatusCode::SERVICE_UNAVAILABLE, None, *said),

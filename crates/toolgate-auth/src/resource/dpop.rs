@@ -107,13 +107,13 @@ impl DpopVerifier {
                 (TokenScheme::Bearer, false) => Ok(()),
                 (TokenScheme::Bearer, true) => Err(RejectionReason::NotBound),
                 (TokenScheme::Dpop, _) => Err(RejectionReason::InvalidProof(
-                    "the token is not bound to a key",
+                    "the token was sent with a DPoP proof but is not DPoP-bound",
                 )),
             };
         };
         if request.scheme == TokenScheme::Bearer {
             return Err(RejectionReason::Invalid(
-                "the token is DPoP-bound but was sent without a proof",
+                "the token is DPoP-bound but was sent without a DPoP proof",
             ));
         }
         let mut shown = request.headers.get_all("dpop").iter();
@@ -128,42 +128,44 @@ impl DpopVerifier {
             .filter(|text| text.len() <= super::MAX_ACCESS_TOKEN_BYTES);
         let proof = proof
             .and_then(ParsedJwt::parse)
-            .ok_or(RejectionReason::InvalidProof("the proof cannot be read"))?;
+            .ok_or(RejectionReason::InvalidProof(
+                "the DPoP proof is not a valid JWT",
+            ))?;
         let thumbprint = verify_self_signature(&proof)?;
         if thumbprint != bound_to {
             return Err(RejectionReason::InvalidProof(
-                "the proof is signed with another key",
+                "the DPoP proof is signed with another key than the one that the token is bound to",
             ));
         }
         let text = |key: &str| proof.payload().get(key).and_then(|value| value.string());
         if text("htm").as_deref() != Some(request.method.as_str()) {
             return Err(RejectionReason::InvalidProof(
-                "the proof is for another method",
+                "the DPoP proof (htm) is for another HTTP method than the request",
             ));
         }
         let at = text("htu").and_then(|htu| Url::parse(htu.split(['?', '#']).next()?).ok());
         let here = |url: &Url| url.same_origin(request.url) && url.path() == request.url.path();
         if !at.as_ref().is_some_and(here) {
             return Err(RejectionReason::InvalidProof(
-                "the proof is for another URL",
+                "the DPoP proof (htu) is for another URL than the request",
             ));
         }
         let ath = jose::encode(digest(&SHA256, request.token.as_bytes()).as_ref());
         if text("ath").as_deref() != Some(ath.as_str()) {
             return Err(RejectionReason::InvalidProof(
-                "the proof is for another token",
+                "the DPoP proof (ath) is for another token than the one in the request",
             ));
         }
         let made = proof.payload().get("iat").and_then(|iat| iat.u64());
-        let made = made.ok_or(RejectionReason::InvalidProof("the proof has no iat"))?;
+        let made = made.ok_or(RejectionReason::InvalidProof("the DPoP proof has no iat"))?;
         if made.abs_diff(now) > MAX_PROOF_AGE_SECONDS {
             return Err(RejectionReason::InvalidProof(
-                "the proof is too old, or its iat is in the future",
+                "the DPoP proof is too old, or its iat is in the future",
             ));
         }
         self.check_nonce(text("nonce"), now)?;
         let id = text("jti").filter(|id| !id.is_empty());
-        let id = id.ok_or(RejectionReason::InvalidProof("the proof has no jti"))?;
+        let id = id.ok_or(RejectionReason::InvalidProof("the DPoP proof has no jti"))?;
         self.record_use(&thumbprint, &id, (made, now), request.max_remembered)
     }
 
@@ -197,13 +199,13 @@ impl DpopVerifier {
         }
         if seen.proofs.len() >= most {
             return Err(RejectionReason::Unavailable(
-                "too many proofs were used recently",
+                "too many DPoP proofs were used in the last minutes; try again later",
             ));
         }
         match seen.proofs.insert(key, made + MAX_PROOF_AGE_SECONDS) {
-            Some(until) if until >= now => {
-                Err(RejectionReason::InvalidProof("the proof was used before"))
-            }
+            Some(until) if until >= now => Err(RejectionReason::InvalidProof(
+                "the DPoP proof was used before; create a new one for each request",
+            )),
             _ => Ok(()),
         }
     }
@@ -213,24 +215,28 @@ impl DpopVerifier {
 fn verify_self_signature(proof: &ParsedJwt<'_>) -> Result<String, RejectionReason> {
     let typ = proof.header.get("typ").and_then(|typ| typ.string());
     if typ.as_deref() != Some("dpop+jwt") {
-        return Err(RejectionReason::InvalidProof("the proof has another type"));
+        return Err(RejectionReason::InvalidProof(
+            "the DPoP proof does not have the type (typ) dpop+jwt",
+        ));
     }
     let by = proof.algorithm().map_err(|_| {
-        RejectionReason::InvalidProof("the proof is signed with an unsupported algorithm")
+        RejectionReason::InvalidProof("the DPoP proof is signed with an unsupported algorithm")
     })?;
     let jwk = proof
         .header
         .get("jwk")
-        .ok_or(RejectionReason::InvalidProof("the proof has no key"))?;
+        .ok_or(RejectionReason::InvalidProof(
+            "the DPoP proof has no key (jwk)",
+        ))?;
     let key = PublicKey::from_jwk(&jwk).ok_or(RejectionReason::InvalidProof(
-        "the key of the proof is invalid",
+        "the key (jwk) of the DPoP proof is invalid",
     ))?;
     if !key.verifies(by, proof.text.as_bytes(), &proof.signature) {
         return Err(RejectionReason::InvalidProof(
-            "the proof is not signed by its key",
+            "the signature of the DPoP proof is not valid with its key (jwk)",
         ));
     }
     PublicKey::thumbprint(&jwk).ok_or(RejectionReason::InvalidProof(
-        "the key of the proof is invalid",
+        "the key (jwk) of the DPoP proof is invalid",
     ))
 }

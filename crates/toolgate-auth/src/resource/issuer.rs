@@ -18,8 +18,7 @@ use toolgate_core::{Caller, Principal};
 use toolgate_protocol::json::Json;
 
 /// Reason for which a token cannot be verified although its issuer is reachable.
-const UNKNOWN_KEY_REASON: &str =
-    "the key of the token is unknown, and the issuer's keys were fetched a moment ago";
+const UNKNOWN_KEY_REASON: &str = "the token is signed with a key that was not among the keys of its issuer when they were last fetched, a moment ago";
 
 /// Trusted issuer as the operator configures it.
 ///
@@ -209,7 +208,9 @@ impl TrustedIssuerState {
         (now, limits, may_ask): (u64, &ResourceLimits, bool),
     ) -> Result<TokenClaims, RejectionReason> {
         if !parsed.is_access_token_type() {
-            return Err(RejectionReason::Invalid("the token is not an access token"));
+            return Err(RejectionReason::Invalid(
+                "the token is a JWT of another type than an access token",
+            ));
         }
         let by = parsed.algorithm()?;
         let text = |key: &str| parsed.header.get(key).and_then(|value| value.string());
@@ -226,7 +227,7 @@ impl TrustedIssuerState {
             SignatureCheck::Valid => {}
             SignatureCheck::Invalid => {
                 return Err(RejectionReason::Invalid(
-                    "the token is not signed by its issuer",
+                    "the signature of the token is not valid with the keys of its issuer",
                 ));
             }
             // Invalid claims reject the token whoever signed it, so the issuer is not needed.

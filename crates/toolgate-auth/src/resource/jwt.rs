@@ -115,7 +115,9 @@ pub(super) fn validate_claims(
     }
     let begins = numeric_date(payload, "nbf")?.max(numeric_date(payload, "iat")?);
     if begins.is_some_and(|begin| begin > wanted.now.saturating_add(CLOCK_SKEW_SECONDS)) {
-        return Err(RejectionReason::Invalid("the token is not valid yet"));
+        return Err(RejectionReason::Invalid(
+            "the token is not valid yet, because its nbf or iat is in the future",
+        ));
     }
     let client = match (text("client_id"), text("azp")) {
         (Some(id), _) | (None, Some(id)) => Some(validate_name(id)?),
@@ -124,11 +126,13 @@ pub(super) fn validate_claims(
     let subject = match (text("sub"), &client) {
         // This prefix marks callers that have only a client id; no subject may imitate one.
         (Some(subject), _) if subject.starts_with(CLIENT_NAME_PREFIX) => {
-            return Err(RejectionReason::Invalid("a name in the token is invalid"));
+            return Err(RejectionReason::Invalid(
+                "the sub claim of the token begins with client=, which is reserved for callers without a subject",
+            ));
         }
         (Some(subject), _) => validate_name(subject)?,
         (None, Some(client)) if !wanted.strict => format!("{CLIENT_NAME_PREFIX}{client}"),
-        _ => return Err(RejectionReason::Invalid("the token names no subject")),
+        _ => return Err(RejectionReason::Invalid("the token has no sub claim")),
     };
     let mut principal = Principal::new(wanted.issuer, subject);
     principal.client = client;
@@ -140,7 +144,7 @@ pub(super) fn validate_claims(
             let key = cnf.get("jkt").and_then(|jkt| jkt.string());
             // Another binding, such as mTLS, cannot be verified here; the token must not count as unbound.
             Some(key.ok_or(RejectionReason::Invalid(
-                "the token is bound in an unsupported way",
+                "the token is bound by another method than DPoP (its cnf claim has no jkt)",
             ))?)
         }
     };
@@ -171,7 +175,9 @@ fn numeric_date(payload: &Json, key: &str) -> Result<Option<u64>, RejectionReaso
     let number = value
         .f64()
         .filter(|n| n.is_finite() && (0.0..=1e12).contains(n));
-    let number = number.ok_or(RejectionReason::Invalid("a time in the token is invalid"))?;
+    let number = number.ok_or(RejectionReason::Invalid(
+        "a time in the token (exp, nbf or iat) is not a valid number",
+    ))?;
     Ok(Some(number as u64))
 }
 
@@ -182,7 +188,9 @@ fn validate_name(text: String) -> Result<String, RejectionReason> {
         && !text.chars().any(char::is_control);
     match plain && text.trim() == text {
         true => Ok(text),
-        false => Err(RejectionReason::Invalid("a name in the token is invalid")),
+        false => Err(RejectionReason::Invalid(
+            "a name in the token (sub, client_id, azp or act) is empty, too long, or has spaces around it or control characters",
+        )),
     }
 }
 
@@ -208,7 +216,7 @@ fn parse_scopes(payload: &Json) -> Result<Vec<String>, RejectionReason> {
     };
     if scopes.len() > MAX_TOKEN_SCOPES || !scopes.iter().all(plain) {
         return Err(RejectionReason::Invalid(
-            "the scopes of the token are invalid",
+            "the scope or scp claim of the token has too many scopes or a malformed one",
         ));
     }
     scopes.sort();
@@ -223,13 +231,13 @@ fn parse_actor_chain(payload: &Json) -> Result<Vec<String>, RejectionReason> {
     while let Some(actor) = next {
         if chain.len() == MAX_ACTOR_CHAIN {
             return Err(RejectionReason::Invalid(
-                "the actor chain of the token is too long",
+                "the act claim of the token is nested too deeply",
             ));
         }
         let name = actor.get("sub").or_else(|| actor.get("client_id"));
         let name = name.and_then(|name| name.string());
         chain.push(validate_name(name.ok_or(RejectionReason::Invalid(
-            "an actor in the token has no name",
+            "an act claim of the token has neither sub nor client_id",
         ))?)?);
         next = actor.get("act");
     }

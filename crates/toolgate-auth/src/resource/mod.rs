@@ -289,7 +289,7 @@ impl ResourceServer {
             return self.introspect_opaque(token, (now, may_ask)).await;
         };
         let issuer = parsed.issuer();
-        let issuer = issuer.ok_or(RejectionReason::Invalid("the token names no issuer"))?;
+        let issuer = issuer.ok_or(RejectionReason::Invalid("the token has no iss claim"))?;
         let issuer = self
             .issuers
             .iter()
@@ -326,7 +326,9 @@ impl ResourceServer {
                     rest.take(most).collect()
                 }
             };
-        let mut why = RejectionReason::Invalid("the token is not known here");
+        let mut why = RejectionReason::Invalid(
+            "the token is not a JWT, and no configured issuer introspects tokens like it",
+        );
         for issuer in candidates {
             let with = (now, &self.limits, may_ask);
             let said = issuer.introspect(token, &self.resource, with);

@@ -754,7 +754,10 @@ async fn a_bound_token_needs_a_proof_of_the_same_request() {
         Ok(())
     );
     let again = proof.shown(&server, &header, &proof.payload("1")).await;
-    assert_eq!(again.unwrap_err().reason(), "the proof was used before");
+    assert_eq!(
+        again.unwrap_err().reason(),
+        "the DPoP proof was used before; create a new one for each request"
+    );
     let with = |key: &str, value: Value| {
         let mut payload = proof.payload(&format!("{key}{value}"));
         payload[key] = value;
@@ -831,7 +834,7 @@ async fn a_bound_token_needs_a_proof_of_the_same_request() {
         .await;
     assert_eq!(
         stolen.unwrap_err().reason(),
-        "the proof is signed with another key"
+        "the DPoP proof is signed with another key than the one that the token is bound to"
     );
     // A bound token needs a proof, and a proof does not bind an unbound token.
     assert!(admit(&server, &proof.token).await.is_err());

@@ -299,7 +299,12 @@ async fn a_new_token_that_the_server_refuses_is_not_renewed_at_once() {
     let before = servers.paths().len();
     for _ in 0..5 {
         let error = servers.call(&login, "tools/list").await.unwrap_err();
-        assert!(error.to_string().contains("rejects the token"), "{error}");
+        assert!(
+            error
+                .to_string()
+                .contains("rejects a token that its authorization server"),
+            "{error}"
+        );
     }
     assert_eq!(servers.paths().len(), before, "{:?}", servers.paths());
     servers.behavior(|behavior| behavior.deaf = false);

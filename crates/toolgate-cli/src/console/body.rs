@@ -1,6 +1,5 @@
 //! Bodies of requests from the console's and the sign-in pages.
 
-use super::not_from_console;
 use crate::responses::text_response;
 use http::{Request, Response, StatusCode, header};
 use http_body_util::BodyExt;
@@ -24,13 +23,16 @@ pub(crate) async fn read_body(
     let kind = request.headers().get(header::CONTENT_TYPE);
     let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     if !kind.starts_with("application/json") {
-        return Err(Box::new(not_from_console()));
+        return Err(Box::new(text_response(
+            StatusCode::FORBIDDEN,
+            "the Content-Type of this request is not application/json; send it from a page of this gateway",
+        )));
     }
     let no = |words| Box::new(text_response(StatusCode::BAD_REQUEST, words));
     let bytes = timeout(BODY_TIMEOUT, collect_body(request.into_body(), most)).await;
     let bytes = bytes.ok().flatten();
-    let bytes = bytes.ok_or_else(|| no("the body is too long or incomplete"))?;
-    serde_json::from_slice(&bytes).map_err(|_| no("the body is not valid JSON"))
+    let bytes = bytes.ok_or_else(|| no("the request body is too long, or did not arrive completely within 30 seconds; try again"))?;
+    serde_json::from_slice(&bytes).map_err(|_| no("the request body is not valid JSON"))
 }
 
 /// Reads the body into one buffer. Storing its frames would take many times its length if it arrives byte by byte.

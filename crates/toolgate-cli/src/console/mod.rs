@@ -69,7 +69,7 @@ impl WebConsole {
 
     async fn handle_action(&self, action: &str, request: Request<Incoming>) -> Response<Body> {
         let Some(ConsoleSession { who, .. }) = self.session_of(&request) else {
-            return not_from_console();
+            return session_required();
         };
         if let Some(step) = action.strip_prefix("sign-in/") {
             return self.sign_in(step, request, &who).await;
@@ -82,7 +82,10 @@ impl WebConsole {
 
     async fn login(&self, request: Request<Incoming>) -> Response<Body> {
         if console_header(&request) != Some("1") {
-            return not_from_console();
+            return text_response(
+                StatusCode::FORBIDDEN,
+                "only the console page can begin a console session; open the link that `toolgate console` prints",
+            );
         }
         let body = match read_body(request, MAX_UNAUTHENTICATED_BODY_BYTES).await {
             Ok(body) => body,
@@ -178,14 +181,7 @@ fn console_header(request: &Request<Incoming>) -> Option<&str> {
 fn session_required() -> Response<Body> {
     text_response(
         StatusCode::UNAUTHORIZED,
-        "open the link that `toolgate console` prints",
-    )
-}
-
-fn not_from_console() -> Response<Body> {
-    text_response(
-        StatusCode::FORBIDDEN,
-        "this request does not come from the console page",
+        "this browser has no valid console session; open the link that `toolgate console` prints",
     )
 }
 

@@ -100,16 +100,18 @@ impl WebConsole {
             let told = || operator.handle_sign_in(&server, of.as_deref(), "signed_out", &who);
             login.sign_out_then(told).await
         });
-        let out = leaving.await.map_err(|_| "the sign-out was interrupted")?;
+        let out = leaving
+            .await
+            .map_err(|_| "the sign-out was interrupted; try again")?;
         let words = match out.map_err(|error| error.for_operator())? {
             SignedOut::NotSignedIn => {
                 return Err(format!(
-                    "no credentials are stored for {}",
+                    "no credentials are stored for {}, so there is nothing to sign out of",
                     caller.unwrap_or(id)
                 ));
             }
-            SignedOut::Revoked(_) => "taken back",
-            _ => "forgotten",
+            SignedOut::Revoked(_) => "revoked",
+            _ => "deleted",
         };
         Ok(json!({"done": words}))
     }
@@ -139,7 +141,7 @@ fn redirect_uri(request: &Request<Incoming>) -> Result<String, String> {
     let (scheme, name) = origin.split_once("://").unwrap_or_default();
     if name != host {
         return Err(format!(
-            "the Origin {origin:?} does not match the Host {host:?}; a proxy in between must pass on the Host header"
+            "the Origin {origin:?} does not match the Host {host:?}; if a proxy is in between, configure it to pass on the Host header"
         ));
     }
     let bare = name.rsplit_once(':').map_or(name, |(bare, _)| bare);

@@ -32,7 +32,7 @@ const OPERATOR_RESERVED_FLOWS: usize = 8;
 const MAX_RESPONSE_QUERY_BYTES: usize = 12 << 10;
 
 /// Error if the caller's key ended during a sign-in.
-const KEY_ENDED_MESSAGE: &str = "the key of the caller was revoked or has expired meanwhile";
+const KEY_ENDED_MESSAGE: &str = "the API key of the caller was revoked or expired during the sign-in; ask the operator for a new key";
 
 /// Error if the exchange of a response was interrupted.
 const INTERRUPTED_MESSAGE: &str = "the sign-in was interrupted; start again";
@@ -155,19 +155,19 @@ impl<T: Send + 'static> BrowserFlows<T> {
                 Ok(begun) = page => Ok(begun),
                 done = &mut work.0 => Err(match done {
                     Ok(Err(error)) => error.to_string(),
-                    _ => "the sign-in ended".to_owned(),
+                    _ => "the sign-in ended before the authorization page was known; start again".to_owned(),
                 }),
             }
         };
         let at = &what.target;
         let late = |_| {
             format!(
-                "the authorization server of {at} did not respond within {ISSUER_STEP_TIMEOUT:?}"
+                "the authorization server of {at} did not respond within {ISSUER_STEP_TIMEOUT:?}; try again later"
             )
         };
         let begun = timeout(ISSUER_STEP_TIMEOUT, page).await.map_err(late)??;
         let state = query_value(begun.page.query().unwrap_or_default(), "state");
-        let state = state.ok_or("the sign-in has no state")?;
+        let state = state.ok_or("internal error: the authorization URL has no state parameter")?;
         let one = PendingFlow {
             purpose: what,
             key: by.to_owned(),
@@ -186,7 +186,8 @@ impl<T: Send + 'static> BrowserFlows<T> {
         let most = MAX_PENDING_FLOWS - what.caller.as_ref().map_or(0, |_| OPERATOR_RESERVED_FLOWS);
         if all.pending.len() + all.starting.len() >= most {
             return Err(format!(
-                "{most} sign-ins are open already; end one of them, or wait {PERSON_TIMEOUT:?}"
+                "{most} sign-ins are open already, which is the limit; complete one of them, or wait {} minutes",
+                PERSON_TIMEOUT.as_secs() / 60
             ));
         }
         if what.caller.is_some() && all.starting.contains(what) {
@@ -262,8 +263,11 @@ async fn finish<T>(open: PendingFlow<T>, query: String) -> Result<(BrowserFlowPu
     } = open;
     let _ = answer.send(query);
     let at = &what.target;
-    let late =
-        |_| format!("the sign-in for {at} took longer than {ISSUER_STEP_TIMEOUT:?}; begin again");
+    let late = |_| {
+        format!(
+            "the authorization server of {at} took longer than {ISSUER_STEP_TIMEOUT:?} to issue a token; sign in again"
+        )
+    };
     match timeout(ISSUER_STEP_TIMEOUT, &mut work.0)
         .await
         .map_err(late)?
@@ -337,8 +341,10 @@ impl PendingSignIn for BrowserVisit {
         let (sent, answered) = ends;
         Box::pin(async move {
             let nobody = || {
-                let words =
-                    format!("the sign-in was not completed within {PERSON_TIMEOUT:?}; begin again");
+                let words = format!(
+                    "the sign-in was not completed within {} minutes; start again",
+                    PERSON_TIMEOUT.as_secs() / 60
+                );
                 AuthError::new(AuthErrorKind::NeedsSignIn, words)
             };
             sent.send(AuthorizationPage { page, issuer })

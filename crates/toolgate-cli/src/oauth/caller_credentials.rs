@@ -64,7 +64,7 @@ pub(crate) fn check_distinguishable(caller: &str) -> Result<(), &'static str> {
     match caller.contains(':') || matches!(caller, "operator@terminal" | "operator@console") {
         true => Ok(()),
         false => Err(
-            "each of its callers signs in separately, and callers without a key or a token of an authorization server cannot be told apart",
+            "each caller signs in to it separately, but callers without an API key or OAuth token cannot be told apart; call with a key from `toolgate keys create NAME`",
         ),
     }
 }

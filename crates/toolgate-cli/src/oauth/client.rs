@@ -68,9 +68,9 @@ fn authenticate(
                 .map_err(|why| format!("its client_key, {}: {why}", given.describe_source()))?;
             Ok(ClientAuthentication::Key(Arc::new(key)))
         }
-        (ClientCredential::Secret(given) | ClientCredential::PrivateKey(given), None) => {
-            Err(format!("{} was not read", given.describe_source()))
-        }
+        (ClientCredential::Secret(given) | ClientCredential::PrivateKey(given), None) => Err(
+            format!("internal error: {} was not read", given.describe_source()),
+        ),
     }
 }
 

@@ -31,7 +31,9 @@ impl CredentialQuota {
             .iter()
             .filter(|other| other.starts_with(begin) && *other != key);
         if others.count() >= most {
-            let why = format!("{most} callers are already signed in there; sign one of them out");
+            let why = format!(
+                "{most} callers are already signed in at this server, which is the limit; sign one of them out, or raise callers_per_server in [limits]"
+            );
             return Err(StoreError::refused(why));
         }
         self.store.put(key, Some(grant)).await
@@ -118,7 +120,7 @@ mod tests {
         let over = done.iter().find_map(|done| done.as_ref().err()).unwrap();
         assert!(
             over.to_string()
-                .contains("2 callers are already signed in there"),
+                .contains("2 callers are already signed in at this server"),
             "{over}"
         );
         // A caller with an entry may replace it, other prefixes are not counted, and a free place is given away.

@@ -202,7 +202,9 @@ impl OperatorApi {
         who: &Approver,
     ) -> ActionResult {
         if !self.apply_sign_in(id, caller, state) {
-            return Err(ActionError::Unknown(format!("there is no server {id:?}")));
+            return Err(ActionError::Unknown(format!(
+                "there is no server {id:?}; `toolgate status` lists the servers"
+            )));
         }
         self.record_sign_in(id, caller, state, who);
         Ok(json!({"ok": true}))
@@ -294,7 +296,7 @@ impl OperatorApi {
         // The control socket sends the exact text; the console sends parsed JSON.
         let arguments = match with.get("text").and_then(Value::as_str) {
             Some(text) => Json::read(text.as_bytes().to_vec(), &Default::default())
-                .map_err(|e| format!("the arguments: {e}"))?,
+                .map_err(|e| format!("the arguments are not valid JSON: {e}"))?,
             None => Json::from_value(with.get("arguments").unwrap_or(&json!({}))),
         };
         if arguments.kind() != toolgate_protocol::json::JsonKind::Object {

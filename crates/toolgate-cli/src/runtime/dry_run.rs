@@ -34,9 +34,11 @@ impl ExplainRequest {
     ) -> Result<ExplainRequest, String> {
         let text = text.unwrap_or("{}").to_owned();
         let arguments = Json::read(text.into_bytes(), &Default::default())
-            .map_err(|e| format!("the arguments: {e}"))?;
+            .map_err(|e| format!("the arguments are not valid JSON: {e}"))?;
         if arguments.kind() != JsonKind::Object {
-            return Err("the arguments must be a JSON object".to_owned());
+            return Err(
+                "the arguments must be a JSON object, for example {\"name\": \"x\"}".to_owned(),
+            );
         }
         let name = name.to_owned();
         Ok(ExplainRequest {
@@ -131,7 +133,7 @@ pub(crate) fn add_authentication(
             why.push_str(&format!("; a token needs the scopes {}", needs.join(" ")));
         }
         let told = DecisionStep {
-            policy: "door",
+            policy: "authentication",
             decision: "refuse",
             reason: why,
         };
@@ -147,9 +149,9 @@ pub(crate) fn add_authentication(
     }
     let needs = required_scopes(config).required(item, Some(call.name()));
     let why = match needs.is_empty() {
-        true => "its token needs no scope for this".to_owned(),
+        true => "the token of the caller needs no scope for this item".to_owned(),
         false => format!(
-            "its token needs the scopes {}; otherwise the call is refused, and the tool is not listed",
+            "the token of the caller needs the scopes {}; otherwise the call is refused, and the item is not listed",
             needs.join(" ")
         ),
     };

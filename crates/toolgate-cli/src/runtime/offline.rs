@@ -204,7 +204,7 @@ impl OfflineView {
         let near = nearest_name(name, all.map(|item| item.full_name()));
         let hint = near.map_or_else(String::new, |name| format!("; did you mean {name:?}?"));
         format!(
-            "{name:?} cannot be explained: no gateway has seen it, so its definition is not known{hint}"
+            "{name:?} cannot be explained: no gateway has listed it yet, so its definition is unknown; start a gateway with this config once{hint}"
         )
     }
 }
@@ -316,7 +316,8 @@ fn open_store(dir: &Path) -> Result<Arc<dyn StateStore>, String> {
         return Ok(Arc::new(MemoryStateStore::new()));
     }
     let state = state::DurableState::open(dir, StateLimits::default());
-    let state = state.map_err(|e| format!("cannot open the state: {}", e.detail()))?;
+    let state =
+        state.map_err(|e| format!("cannot open the stored approvals and pins: {}", e.detail()))?;
     Ok(Arc::new(ReadOnlyStore(state)))
 }
 
@@ -345,7 +346,7 @@ impl StateStore for ReadOnlyStore {
     ) -> BoxFuture<'static, Result<WriteOutcome, Error>> {
         let error = Error::new(
             ErrorKind::Refused(RefusalReason::AuditUnavailable),
-            "nothing is written here",
+            "a dry run cannot write to the stored state",
         );
         Box::pin(async { Err(error) })
     }

@@ -54,7 +54,7 @@ async fn keys_at(store: &dyn StateStore, now: SystemTime) -> Result<Vec<[u8; 32]
     // A clock that was set back leaves keys of the future. They unseal, and do not seal.
     rows.sort_by_key(|row| row.key > newest);
     let keys: Option<Vec<[u8; 32]>> = rows.iter().map(parse_key).collect();
-    keys.ok_or_else(|| "a seal key in the state is invalid; remove its line".to_owned())
+    keys.ok_or_else(|| "a key that encrypts requestState is invalid; remove its line (table \"seal_keys\") from state/state.jsonl".to_owned())
 }
 
 /// Updates the seal keys of a server when a new period begins, or when another process created a key.
@@ -64,7 +64,7 @@ pub(crate) async fn refresh_keys(store: Arc<dyn StateStore>, front: Arc<Protocol
         match current_keys(store.as_ref()).await {
             Ok(keys) => drop(front.set_seal_keys(&keys)),
             Err(why) => eprintln!(
-                "toolgate: cannot update the seal keys, the current ones stay in use: {why}"
+                "toolgate: cannot renew the keys that encrypt requestState, so the current ones stay in use: {why}"
             ),
         }
     }

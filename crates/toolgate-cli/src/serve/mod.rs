@@ -71,8 +71,12 @@ pub(crate) fn run(start: StartOptions) -> Result<(), String> {
     })?;
     let journal = open_journal(&start)?;
     let store = state::DurableState::open(start.data.join("state"), StateLimits::default());
-    let store: Arc<dyn StateStore> =
-        Arc::new(store.map_err(|e| format!("cannot open the state: {}", e.detail()))?);
+    let store: Arc<dyn StateStore> = Arc::new(store.map_err(|e| {
+        format!(
+            "cannot open the stored keys, approvals and pins: {}",
+            e.detail()
+        )
+    })?);
     // Over stdio, the connection ends with the process, and its tasks end with the connection.
     let tasks = match &start.transport {
         GatewayTransport::Http(_) => {
@@ -81,12 +85,12 @@ pub(crate) fn run(start: StartOptions) -> Result<(), String> {
         GatewayTransport::Stdio => None,
     };
     // The guardian is the only process that this one starts. It starts before anything outside can reach the gateway.
-    let guardian =
-        Guardian::start().map_err(|e| format!("cannot start the guardian process: {e}"))?;
+    let guardian = Guardian::start()
+        .map_err(|e| format!("cannot start the guardian process, which runs the servers: {e}"))?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
-        .map_err(|e| format!("cannot start: {e}"))?;
+        .map_err(|e| format!("cannot start the threads of the gateway: {e}"))?;
     let result = runtime.block_on(serve(
         start,
         listener,
@@ -151,7 +155,7 @@ async fn serve(
     set.map_err(|e| e.public_message().to_owned())?;
     parts.server.recover_tasks().await;
     let control = ControlSocket::open(&start.data)
-        .map_err(|e| format!("cannot open the control socket: {e}"))?;
+        .map_err(|e| format!("cannot open the control socket, through which the toolgate commands reach this gateway: {e}"))?;
     // A program that reads the banner may send a signal at once, so install the handlers first.
     let (hangup, stop) = (signals::hangup()?, signals::stop()?);
     eprint!("{}", parts.banner(&start, address));
@@ -161,7 +165,7 @@ async fn serve(
         () = parts.run_feeds() => Ok(()),
         () = seal_keys::refresh_keys(store, parts.server.clone()) => Ok(()),
         () = parts.reloader.watch(hangup) => Ok(()),
-        () = guardian.died() => Err("the guardian process ended, and with it all servers; start toolgate again".to_owned()),
+        () = guardian.died() => Err("the guardian process, which runs the servers, ended, and all servers with it; start toolgate again".to_owned()),
     };
     drop(control);
     parts.supervisor.stop().await;

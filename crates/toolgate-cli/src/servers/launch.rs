@@ -94,7 +94,9 @@ impl ProcessLauncher for Arc<Guardian> {
             for (name, given) in &spec.env {
                 let value = self.read(given, spec.start_timeout).await;
                 let value = value.map_err(|why| LaunchError {
-                    reason: format!("its variable {name} cannot be set: {why}"),
+                    reason: format!(
+                        "the value of its environment variable {name} is unavailable: {why}"
+                    ),
                     may_retry: given.can_retry(),
                 })?;
                 env.push((name.clone(), value.reveal().to_owned()));

@@ -139,7 +139,7 @@ async fn run_process(
         stderr,
     }) = process.pipes()
     else {
-        return ServerEnd::NotStarted("its pipes are missing".to_owned(), true);
+        return ServerEnd::NotStarted("its stdin or stdout could not be opened".to_owned(), true);
     };
     let opening = RemoteServer::open(stdout, stdin, remote_options(server, attempt));
     let exited = process.exited();
@@ -152,7 +152,7 @@ async fn run_process(
         let exit = timeout(PROCESS_STOP_TIMEOUT, process.end()).await;
         (
             end,
-            exit.unwrap_or_else(|_| "it could not be stopped".to_owned()),
+            exit.unwrap_or_else(|_| "it did not end when the gateway stopped it".to_owned()),
         )
     });
     let errors = pin!(server.stderr_tail.read(stderr, || server.notify_console()));

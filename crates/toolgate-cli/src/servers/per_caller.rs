@@ -68,7 +68,7 @@ pub(super) async fn serve(
 ) -> ServerEnd {
     let Some(callers) = &server.caller_connections else {
         return ServerEnd::NotStarted(
-            "its callers do not have separate connections".to_owned(),
+            "internal error: it has no connections per caller".to_owned(),
             false,
         );
     };

@@ -68,8 +68,8 @@ impl SupervisedServer {
     /// Returns the error of a call that was not sent again, because it may have taken effect.
     pub(super) fn not_resent_error(&self, mut error: Error) -> Error {
         error.set_public_message(format!(
-            "the server {} returned a result that its session cannot carry; the call may have taken effect; the server is now used \
-             in the newest revision, so if another call does no harm, call again",
+            "the server {} answered in a form that its protocol revision does not allow; the call may have taken effect; from now on \
+             the gateway uses its newest revision, so call again if a repetition does no harm",
             self.spec.id
         ));
         error

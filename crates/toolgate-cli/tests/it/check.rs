@@ -159,7 +159,7 @@ fn grants_for_what_is_not_there_are_told() {
     let (code, told, _) = check(&file, &home.path().join("state"), &["--strict"]);
     assert_eq!(code, 1);
     assert!(
-        told.contains(" is for demo.note, but the config has no server \"demo\"\n"),
+        told.contains(" is for demo.note, but the config has no server \"demo\"; revoke it"),
         "{told}"
     );
 }

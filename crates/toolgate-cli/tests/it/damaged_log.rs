@@ -249,7 +249,7 @@ fn an_exchanged_mac_key_is_found_by_both_verifiers_and_by_the_start() {
     let (code, said) = verdict(&state, false);
     assert_eq!(code, 1, "{said}");
     assert!(
-        said.contains("mac.key is not the key that the records name"),
+        said.contains("mac.key was replaced: the records name another key"),
         "{said}"
     );
     let gate = setup().start_in(data);

@@ -189,7 +189,7 @@ fn a_grant_ends_after_so_many_uses() {
     let wipe = ask(gate.port, "demo_delete_note", json!({"name": "n"}));
     let id = gate.pending();
     let why = refused(&gate, &["approve", &id, "--remember"]);
-    assert!(why.contains("or a condition"), "{why}");
+    assert!(why.contains("add a condition"), "{why}");
     let when = |cel| ["approve", &*id.clone().leak(), "--remember", "--when", cel];
     let why = refused(&gate, &when("true"));
     assert!(why.contains("must use args"), "{why}");

@@ -309,7 +309,7 @@ fn t31_each_caller_uses_a_server_in_its_own_name_and_its_token_stays_here() {
     let key = gate.cli(&["keys", "create", "ci"]);
     let said = who(&gate, key.trim());
     assert!(
-        said.contains("only callers with a token of an authorization server"),
+        said.contains("call with an OAuth token instead of a key"),
         "{said}"
     );
     assert_eq!(far.seen(|seen| seen.bytes.len()), before);
@@ -477,7 +477,7 @@ fn a_task_waits_for_its_caller_after_a_restart() {
             tasks.contains(words).then_some(())
         })
     };
-    shown("waiting for the caller's token: the server far");
+    shown("waiting for a request of the caller");
     // What another caller shows is no help.
     assert!(who(&gate, &other).contains("you are agent.RS256"));
     far.seen(|seen| seen.released = true);

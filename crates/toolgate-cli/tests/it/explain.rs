@@ -204,7 +204,7 @@ fn without_a_gateway_the_config_and_what_is_stored_answer() {
     assert_eq!(code, 1);
     assert!(
         said.contains(
-            "no gateway has seen it, so its definition is not known; did you mean \"demo.add\"?"
+            "no gateway has listed it yet, so its definition is unknown; start a gateway with this config once; did you mean \"demo.add\"?"
         ),
         "{said}"
     );
@@ -230,7 +230,7 @@ fn without_a_gateway_the_config_and_what_is_stored_answer() {
     let nowhere = home.path().join("nowhere");
     let (code, said) = alone(&nowhere, &["demo.add", "--config", file]).unwrap_err();
     assert_eq!(code, 1);
-    assert!(said.contains("no gateway has seen it"), "{said}");
+    assert!(said.contains("no gateway has listed it yet"), "{said}");
     assert!(!nowhere.exists());
 }
 
@@ -292,12 +292,12 @@ fn the_scopes_that_a_token_needs_are_told() {
     let explain = |tool: &str, caller: &str| {
         lines(&gate.cli(&["explain", tool, "--caller", caller, r#"{"a": 1, "b": 2}"#]))
     };
-    let told = "scopes info its token needs the scopes demo:add demo:read; otherwise the call is refused, and the tool is not listed";
+    let told = "scopes info the token of the caller needs the scopes demo:add demo:read; otherwise the call is refused, and the item is not listed";
     let way = explain("demo.add", "corp:ann");
     assert_eq!(way[1], told, "{way:#?}");
     let so = "decision: allow, if the token has: demo:add demo:read (";
     assert!(way.last().unwrap().starts_with(so), "{way:#?}");
-    let none = "scopes info its token needs no scope for this";
+    let none = "scopes info the token of the caller needs no scope for this item";
     assert_eq!(explain("demo.note", "corp:ann")[1], none);
     let way = explain("demo.add", "key:ci");
     assert!(
@@ -306,7 +306,7 @@ fn the_scopes_that_a_token_needs_are_told() {
     );
     // Who shows nothing stays out.
     let way = lines(&gate.cli(&["explain", "demo.add", r#"{"a": 1, "b": 2}"#]));
-    let out = "door refuse anonymous access is denied; a key or a token is required; a token needs the scopes demo:add demo:read";
+    let out = "authentication refuse anonymous access is denied; a key or a token is required; a token needs the scopes demo:add demo:read";
     assert_eq!(way[0], out, "{way:#?}");
     assert!(
         way.last().unwrap().starts_with("decision: deny ("),

@@ -186,7 +186,7 @@ fn rules_over_arguments_are_judged_by_default() {
     assert_eq!(counts(&judged), [5, 5, 0, 0, 0, 0, 0], "{judged:#?}");
     let unread = try_rule("demo.add", "args.b > 9");
     assert_eq!(counts(&unread), [5, 1, 0, 0, 0, 4, 0], "{unread:#?}");
-    let why = "4 demo.add: allow -> ?, rule 2 (line 10) reads the arguments, but one that it needs is not recorded";
+    let why = "4 demo.add: allow -> ?, rule 2 (line 10) reads the arguments, but an argument that it needs is not recorded";
     assert!(unread.contains(&why.to_owned()), "{unread:#?}");
 }
 

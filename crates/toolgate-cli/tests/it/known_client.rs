@@ -187,7 +187,7 @@ fn t35_a_known_client_is_shown_to_the_issuer_that_the_config_names_and_to_no_oth
     let done = login(&gate, &[], nothing);
     assert_eq!((done.code, done.page), (Some(1), None), "{}", done.said);
     let words = format!(
-        "belongs to {}, but the server now names {}",
+        "belongs to the authorization server {}, but the server now names {}",
         servers.good, servers.evil
     );
     assert!(done.said.contains(&words), "{}", done.said);

@@ -294,7 +294,7 @@ fn a_person_who_says_no_is_told_so_and_nothing_is_kept() {
     let rest: Vec<String> = lines.map_while(Result::ok).collect();
     assert!(
         rest.join("\n")
-            .contains("the sign-in was refused: access_denied"),
+            .contains("refused the sign-in: access_denied"),
         "{rest:?}"
     );
     let config = near.data.file("toolgate.toml");

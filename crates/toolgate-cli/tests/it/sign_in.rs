@@ -159,7 +159,7 @@ fn t35_an_answer_is_taken_from_the_login_that_asked_and_once() {
     );
     assert_eq!(answer.status, 409);
     assert!(
-        answer.body.contains("an authorization server other than"),
+        answer.body.contains("names another issuer than"),
         "{}",
         answer.body
     );

@@ -27,7 +27,12 @@ pub(super) fn launch(command: &WireCommand) -> Result<(Pid, [OwnedFd; 3]), Strin
     let program = find(command, directory.as_deref())?;
     let child = start(command, &program, directory.as_deref())
         .map_err(|error| explain(&program, &error))?;
-    take_pipes(child).ok_or_else(|| format!("{} has no pipes", program.display()))
+    take_pipes(child).ok_or_else(|| {
+        format!(
+            "{} was not started: its stdin, stdout or stderr could not be opened",
+            program.display()
+        )
+    })
 }
 
 fn start(command: &WireCommand, program: &Path, directory: Option<&Path>) -> io::Result<Child> {

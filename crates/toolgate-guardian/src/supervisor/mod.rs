@@ -114,7 +114,7 @@ impl ChildSupervisor {
         let mut state = self.table.lock();
         if state.count() >= MAX_CHILDREN {
             return Err(format!(
-                "{} was not started: {MAX_CHILDREN} programs are already running, which is the limit",
+                "{} was not started: {MAX_CHILDREN} programs are already running, which is the limit; remove servers that are not needed",
                 command.program.display()
             ));
         }

@@ -193,13 +193,13 @@ fn open(path: &Path) -> Result<File, StateError> {
 fn inode(file: &File, path: &Path) -> Result<u64, StateError> {
     let meta = file
         .metadata()
-        .map_err(|e| StateError::file("look at", path, e))?;
+        .map_err(|e| StateError::file("examine", path, e))?;
     Ok(meta.ino())
 }
 
 fn size(file: &File, path: &Path) -> Result<u64, StateError> {
     let meta = file
         .metadata()
-        .map_err(|e| StateError::file("look at", path, e))?;
+        .map_err(|e| StateError::file("examine", path, e))?;
     Ok(meta.len())
 }

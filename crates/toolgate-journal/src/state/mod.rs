@@ -250,7 +250,7 @@ impl DurableState {
         let sent = self.send(table, key, value, expect, waiter);
         async move {
             sent?;
-            let stopped = || Err(StateError::Failed("the writer stopped".into()));
+            let stopped = || Err(StateError::Failed("its writer thread ended".into()));
             answer.await.unwrap_or_else(|_| stopped())
         }
     }
@@ -291,10 +291,12 @@ impl DurableState {
             waiter,
         };
         let queue = self.queue.as_ref();
-        let queue = queue.ok_or_else(|| StateError::Failed("it is closed".into()))?;
+        let queue = queue.ok_or_else(|| {
+            StateError::Failed("it is closed, because the program is shutting down".into())
+        })?;
         queue.try_send(message).map_err(|error| match error {
             TrySendError::Full(_) => StateError::Overloaded,
-            TrySendError::Disconnected(_) => StateError::Failed("the writer stopped".into()),
+            TrySendError::Disconnected(_) => StateError::Failed("its writer thread ended".into()),
         })
     }
 }

@@ -122,7 +122,11 @@ impl ChainScan {
                 break;
             }
             if index > 0 && !self.current_segment.sealed {
-                self.fail(&file, 0, RecordFault::Seal("the previous segment has none"));
+                self.fail(
+                    &file,
+                    0,
+                    RecordFault::Seal("the previous segment has no seal: its end was cut off"),
+                );
                 break;
             }
             self.report.segments = number;
@@ -248,7 +252,9 @@ impl ChainScan {
             .as_ref()
             .is_some_and(|claim| !claim.confirmed)
         {
-            RecordFault::Head("earlier segments are missing, and no record retires them")
+            RecordFault::Head(
+                "earlier segments are missing, and no record says that they were deleted by retention",
+            )
         } else if kept > records {
             RecordFault::Cut { kept }
         } else if !self.keys.is_empty() && (nothing || self.unsigned.is_too_long()) {

@@ -29,7 +29,9 @@ pub(super) fn verify_checkpoint(
     let (chain, head, key, sig) = (text("chain")?, text("head")?, text("key")?, text("sig")?);
     let (last, count, at) = (number("last")?, number("count")?, number("at")?);
     if !keys.is_empty() && !keys.contains(&key) {
-        return Err(RecordFault::Signature("it is signed with another key"));
+        return Err(RecordFault::Signature(
+            "it is signed with another key than the expected one",
+        ));
     }
     let signed = format!("{DOMAIN}\n{chain}\n{last}\n{head}\n{count}\n{at}\n");
     let (key, sig) = (bytes(&key), bytes(&sig));

@@ -54,7 +54,9 @@ impl fmt::Display for MissingEvidence {
         match self {
             Self::Unbounded { records } => write!(
                 f,
-                "{records} records after the last checkpoint are unsigned, and no signed record states how many may be"
+                "{} after the last checkpoint {} no signature, and the log does not state how many may lack one, so checkpoints may have been removed",
+                count_of(*records, "record"),
+                if *records == 1 { "has" } else { "have" }
             ),
             Self::NoMirror { named: Some(named) } => write!(
                 f,
@@ -233,9 +235,9 @@ impl fmt::Display for RecordFault {
                 "record {found} is at its position: records were deleted, repeated or moved"
             ),
             Self::Prev => {
-                f.write_str("it does not follow the record before it: that one was replaced")
+                f.write_str("its prev hash does not match the record before it: that record was replaced")
             }
-            Self::Form(flaw) => write!(f, "the line is not a canonical record: {flaw}"),
+            Self::Form(flaw) => write!(f, "the line is not a record in canonical JSON: {flaw}"),
             Self::Head(flaw) => f.write_str(flaw),
             Self::Torn { bytes } => write!(
                 f,
@@ -248,7 +250,7 @@ impl fmt::Display for RecordFault {
             Self::Seal(flaw) => write!(f, "the seal of the segment is invalid: {flaw}"),
             Self::Forked => f.write_str("a checkpoint in the mirror covers another record here: the chain was rewritten"),
             Self::Cut { kept } => write!(f, "a checkpoint in the mirror covers the records up to {kept}: the end was cut off"),
-            Self::Unsigned => f.write_str("more records than the chain allows have no signed checkpoint: checkpoints were removed"),
+            Self::Unsigned => f.write_str("more records than the settings of the log allow have no signed checkpoint: checkpoints were removed"),
             Self::Unreadable(cause) => write!(f, "the file cannot be read: {cause}"),
         }
     }
@@ -329,14 +331,14 @@ impl fmt::Display for AuditReport {
         }
         let chains = self.chains.len();
         if self.mac_key_exchanged == Some(true) {
-            writeln!(
-                f,
-                "mac.key is not the key that the records name: it was replaced"
-            )?;
+            writeln!(f, "mac.key was replaced: the records name another key")?;
         }
         if self.foreign_lines > 0 {
-            let lines = self.foreign_lines;
-            writeln!(f, "{lines} lines of the mirror are not signed by the key")?;
+            let lines = count_of(self.foreign_lines, "line");
+            writeln!(
+                f,
+                "{lines} in the checkpoint mirror not signed with the key of this log: changed, or of another log"
+            )?;
         }
         let bad = self
             .chains
@@ -386,7 +388,7 @@ impl AuditReport {
         if self.has_mirror {
             return Ok(());
         }
-        f.write_str("; without a checkpoint mirror, so can the end of a chain or a whole chain")
+        f.write_str("; without a checkpoint mirror, removal of the end of a chain, or of a whole chain, is not detected either")
     }
 }
 

@@ -17,7 +17,7 @@ impl ChainScan {
     ) -> Result<(), RecordFault> {
         let event = record.text("ev").unwrap_or_default();
         if self.current_segment.sealed {
-            return Err(RecordFault::Seal("a record follows it"));
+            return Err(RecordFault::Seal("a record follows it: it was added later"));
         }
         let first_of_part = self.current_segment.first == self.report.records + 1;
         if first_of_part {
@@ -25,7 +25,7 @@ impl ChainScan {
         }
         if first_of_part && self.report.segments > 1 && event != "checkpoint" {
             return Err(RecordFault::Signature(
-                "no checkpoint follows the previous seal",
+                "the segment does not begin with a checkpoint: records were removed",
             ));
         }
         match event.as_str() {
@@ -61,7 +61,9 @@ impl ChainScan {
             && record.number("first") == Some(self.current_segment.first)
             && record.number("last") == Some(self.report.records);
         if !fits {
-            return Err(RecordFault::Seal("it does not match the segment"));
+            return Err(RecordFault::Seal(
+                "it does not match the records of the segment: they were changed",
+            ));
         }
         self.current_segment.sealed = true;
         Ok(())
@@ -81,41 +83,47 @@ impl ChainScan {
     pub(super) fn check_position(&mut self, record: &CanonicalLine<'_>) -> Result<(), RecordFault> {
         let seq = record
             .number("seq")
-            .ok_or(RecordFault::Head("it has no sequence number"))?;
+            .ok_or(RecordFault::Head("it has no sequence number (\"seq\")"))?;
         let expected = self.report.records + 1;
         let event = record
             .text("ev")
-            .ok_or(RecordFault::Head("it has no event type"))?;
+            .ok_or(RecordFault::Head("it has no event type (\"ev\")"))?;
         let stamped = ["ts", "mono"]
             .iter()
             .all(|name| record.number(name).is_some())
             && record.text("boot").is_some();
         if record.number("v") != Some(1) {
             return Err(RecordFault::Head(
-                "its format version is unknown to this verifier",
+                "its format version (\"v\") is unknown to this program; verify with the program version that wrote it",
             ));
         }
         if record.text("chain").as_deref() != Some(&self.report.chain) {
-            return Err(RecordFault::Head("it belongs to another chain"));
+            return Err(RecordFault::Head(
+                "it belongs to another chain: it was copied here",
+            ));
         }
         if seq != expected {
             return Err(RecordFault::Gap { found: seq });
         }
         if record.number("seg") != Some(self.report.segments) {
-            return Err(RecordFault::Head("it belongs to another segment"));
+            return Err(RecordFault::Head(
+                "it belongs to another segment: it was moved",
+            ));
         }
         if record.text("prev").as_ref() != Some(&self.prev) {
             return Err(RecordFault::Prev);
         }
         if (event == "genesis") != (seq == 1) {
             return Err(RecordFault::Head(
-                "a chain has one `genesis`, which is its first record",
+                "the first record of a chain, and no other, must be \"genesis\": records were removed or inserted",
             ));
         }
         if stamped {
             Ok(())
         } else {
-            Err(RecordFault::Head("it has no time"))
+            Err(RecordFault::Head(
+                "it has no time (\"ts\", \"mono\" and \"boot\")",
+            ))
         }
     }
 
@@ -146,14 +154,16 @@ impl ChainScan {
 
 /// Cuts `"h":"…",` out of the line, hashes the rest and compares.
 pub(super) fn check_hash(line: &[u8], record: &CanonicalLine<'_>) -> Result<String, RecordFault> {
-    const MISSING: RecordFault = RecordFault::Head("it has no hash");
+    const MISSING: RecordFault = RecordFault::Head("it has no hash (\"h\")");
     let place = record.member("h").ok_or(MISSING)?.range.clone();
     let stated = record.text("h").ok_or(MISSING)?;
     // `mono` always follows `h`; a record without it is malformed.
     let rest = line
         .get(place.end..)
         .and_then(|rest| rest.strip_prefix(b","))
-        .ok_or(RecordFault::Head("its hash is its last field"))?;
+        .ok_or(RecordFault::Head(
+            "the field \"mono\" does not follow its hash (\"h\")",
+        ))?;
     let mut context = digest::Context::new(&digest::SHA256);
     for part in [DOMAIN, &line[..place.start], rest] {
         context.update(part);

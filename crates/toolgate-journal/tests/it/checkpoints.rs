@@ -147,7 +147,7 @@ fn the_key_counts_that_was_given() {
     let bad = check.run().unwrap().chains.remove(0).first_fault.unwrap();
     assert_eq!(
         bad.fault,
-        RecordFault::Signature("it is signed with another key")
+        RecordFault::Signature("it is signed with another key than the expected one")
     );
 }
 

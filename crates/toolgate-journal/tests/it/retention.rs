@@ -58,7 +58,8 @@ fn a_segment_that_nobody_retired_is_missed() {
     drop(journal);
     fs::remove_file(&segments(&scratch, &chain)[0]).unwrap();
     let bad = check(&scratch).chains.remove(0).first_fault.unwrap();
-    let why = "earlier segments are missing, and no record retires them";
+    let why =
+        "earlier segments are missing, and no record says that they were deleted by retention";
     assert_eq!(bad.fault, RecordFault::Head(why));
 }
 

@@ -203,7 +203,10 @@ fn a_record_of_another_chain_is_named() {
     let bad = log.check(&lines).unwrap();
     assert_eq!(
         (bad.seq, bad.fault),
-        (5, RecordFault::Head("it belongs to another chain"))
+        (
+            5,
+            RecordFault::Head("it belongs to another chain: it was copied here")
+        )
     );
 }
 
@@ -214,7 +217,7 @@ fn a_segment_out_of_order_is_named() {
     let bad = log.scratch.verify().chains.remove(0).first_fault.unwrap();
     assert_eq!(
         bad.fault,
-        RecordFault::Head("it belongs to another segment")
+        RecordFault::Head("it belongs to another segment: it was moved")
     );
 }
 

@@ -131,7 +131,7 @@ impl CircuitState {
         let (count, again) = (
             self.consecutive_failures,
             match left.is_zero() {
-                true => "once the trial call has ended".to_owned(),
+                true => "when the trial call that is running now has completed".to_owned(),
                 false => format!("in {}", humanize::duration(left)),
             },
         );

@@ -91,10 +91,10 @@ pub fn check_skill_file(item: &Item, uri: &str, read: &ReadResult) -> Result<(),
     let stated = files.as_ref().and_then(|files| files.file(uri));
     let stated = stated.ok_or("the entry of the skill does not list it")?;
     let [part] = read.contents.as_slice() else {
-        return Err("the server did not return it as one part");
+        return Err("the server returned it in more than one part, or not at all");
     };
     if part.get("uri").and_then(|uri| uri.string()).as_deref() != Some(uri) {
-        return Err("the server returned another file");
+        return Err("the server returned another file than the requested one");
     }
     let bytes = bytes(part).ok_or("it has neither text nor a blob")?;
     if bytes.len() as u64 != stated.size {

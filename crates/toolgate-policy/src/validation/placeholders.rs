@@ -54,7 +54,7 @@ impl Placeholders {
             return RuleDecision::Allow;
         };
         let reason = format!(
-            "the arguments contain placeholders of this gateway, which would replace the original: {found}"
+            "the arguments contain redaction placeholders of this gateway, which would overwrite the original text: {found}"
         );
         match action {
             // A completion comes with each key; nobody could be asked that often.

@@ -367,11 +367,46 @@ async fn a_yes_to_destroying_is_never_remembered() {
             ApprovalTerms::with_grant(GrantTerms::default()),
         )
         .await;
-    assert!(matches!(kept, Err(ApprovalError::GrantNotAllowed)));
+    let why = kept.unwrap_err().to_string();
+    assert!(why.contains("add a condition"), "{why}");
     assert_eq!(
         fixture.approvals().list()[0].status,
         ApprovalStatus::Pending
     );
+}
+
+/// Each cause has a text of its own, and the approval stays pending.
+#[tokio::test]
+async fn names_why_an_approval_cannot_be_remembered() {
+    let fixture = PipelineFixture::new();
+    let no_uses = GrantTerms {
+        max_uses: Some(0),
+        ..GrantTerms::default()
+    };
+    let edited = ApprovalTerms {
+        edited_arguments: Some(Json::from_value(&json!({"a": 2}))),
+        grant: Some(GrantTerms::default()),
+    };
+    for (terms, expected) in [
+        (
+            ApprovalTerms::with_grant(no_uses),
+            "raise its number of uses",
+        ),
+        (edited, "its arguments were edited"),
+    ] {
+        let questions = fixture.asked(&fixture.call("add", json!({"a": 1}))).await;
+        let id = approval(&questions);
+        let kept = fixture
+            .approvals()
+            .approve(&id, ApprovalChannel::Console, terms)
+            .await;
+        let why = kept.unwrap_err().to_string();
+        assert!(why.contains(expected), "{why}");
+        assert_eq!(
+            fixture.approvals().find(&id).unwrap().status,
+            ApprovalStatus::Pending
+        );
+    }
 }
 
 #[tokio::test]

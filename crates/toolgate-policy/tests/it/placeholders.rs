@@ -84,7 +84,7 @@ async fn the_setting_denies_or_allows_placeholders() {
     let (fixture, outcome) = write(OnPlaceholder::Deny, arguments()).await;
     let text = outcome.unwrap_err().public_message().to_owned();
     assert!(
-        text.starts_with("refused: the arguments contain placeholders"),
+        text.starts_with("refused: the arguments contain redaction placeholders"),
         "{text}"
     );
     assert!(text.contains("setting `placeholders`"), "{text}");

@@ -228,7 +228,7 @@ impl DefinitionOverrides {
             }
             let stranger = over.unknown_argument(&item.def.input_schema())?;
             Some(format!(
-                "the configuration sets its argument {stranger:?}, which the tool does not accept"
+                "the configuration sets its argument {stranger:?}, which the tool does not accept; remove that setting"
             ))
         });
         let name = over.and_then(|over| over.name.clone());
@@ -266,7 +266,7 @@ fn name_collisions(
             let others = of.iter().filter(|other| *other != at);
             let others: Vec<&str> = others.map(|other| items[*other].def.name()).collect();
             let why = format!(
-                "the configuration gives the name {name:?} to this tool and to {}",
+                "the configuration gives the name {name:?} to this tool and to {}; give each another name",
                 others.join(", ")
             );
             clash.push((*at, why));

@@ -159,7 +159,9 @@ impl Drop for ConnectionTasks {
     fn drop(&mut self) {
         match self {
             ConnectionTasks::Aborted(tasks) => tasks.iter().for_each(JoinHandle::abort),
-            ConnectionTasks::SelfEnding(link, _) => link.mark_lost("it is no longer used"),
+            ConnectionTasks::SelfEnding(link, _) => {
+                link.mark_lost("this client closed the connection")
+            }
         }
     }
 }
@@ -424,7 +426,7 @@ fn cancel_reason(purpose: &RequestPurpose) -> &'static str {
         RequestPurpose::Call(.., trail) => trail.cancel_reason(),
         _ => None,
     };
-    why.map_or("no longer wanted", |why| why.message())
+    why.map_or("the client no longer needs the result", |why| why.message())
 }
 
 /// Request in flight. Dropping it before the reply cancels the request at the server.

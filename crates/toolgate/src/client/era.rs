@@ -37,7 +37,7 @@ pub struct InputByResultError {
 
 impl fmt::Display for InputByResultError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the server requests input by a result, which a session does not support")
+        f.write_str("the server requests input by an input_required result, which a session of an older protocol revision does not support")
     }
 }
 
@@ -106,12 +106,14 @@ impl EraMismatch {
     pub(super) fn advice(self, options: &RemoteOptions) -> String {
         let server = &options.origin.server;
         let (cause, stateless) = match self {
-            EraMismatch::InputByResult { .. } => {
-                ("the server cannot request this input in a session", true)
-            }
-            EraMismatch::InputByRequest => {
-                ("the server can request this input only in a session", false)
-            }
+            EraMismatch::InputByResult { .. } => (
+                "the server can request this input only in a revision without sessions",
+                true,
+            ),
+            EraMismatch::InputByRequest => (
+                "the server can request this input only in a revision with sessions",
+                false,
+            ),
         };
         let newest = dialect::ALL.iter().find(|d| d.stateless == stateless);
         let revision = newest.map_or("", |d| d.revision);

@@ -172,7 +172,9 @@ impl RemoteServer {
         let asked = self.link.request(skills::GET, RequestPurpose::List, params);
         let result = match timeout(self.options.list_timeout, asked).await {
             Ok(result) => result.map_err(|failure| self.request_error(failure))?,
-            Err(_) => return Err(self.upstream_error("did not answer the request for a skill")),
+            Err(_) => {
+                return Err(self.upstream_error("did not answer the request for a skill in time"));
+            }
         };
         let entry = result
             .get("skill")
@@ -183,7 +185,9 @@ impl RemoteServer {
         let def = Definition::read(ItemKind::Skill, entry)
             .map_err(|why| self.invalid_result_error(why))?;
         if def.name() != uri {
-            return Err(self.invalid_result_error("it contains another skill"));
+            return Err(
+                self.invalid_result_error("it contains another skill than the requested one")
+            );
         }
         self.lists
             .add_unlisted_skill(Arc::new(Item::new(self.options.origin.clone(), def)));
@@ -243,7 +247,7 @@ impl RemoteServer {
             return Err(error);
         };
         self.link.notes.record(format!(
-            "a stale list of its {} is used: {}",
+            "its last known list of {} is used, because it could not be read again: {}",
             plural(kind),
             error.public_message()
         ));
@@ -281,7 +285,7 @@ impl RemoteServer {
                 .sum::<usize>();
             if bytes > self.options.max_list_bytes {
                 return Err(self.upstream_error(format_args!(
-                    "lists more than {} bytes of {}",
+                    "lists more than {} bytes of {}, which is the limit",
                     self.options.max_list_bytes,
                     plural(kind)
                 )));
@@ -300,7 +304,7 @@ impl RemoteServer {
                 Some(_) if joined.cut => return Ok(joined),
                 Some(next) if !cursors.insert(next.as_str().to_owned()) => {
                     return Err(self.upstream_error(format_args!(
-                        "repeats a cursor in the pages of its {}",
+                        "repeats a cursor in the pages of its {}, so the list would never end",
                         plural(kind)
                     )));
                 }
@@ -308,7 +312,7 @@ impl RemoteServer {
             }
         }
         Err(self.upstream_error(format_args!(
-            "has more than {} pages of {}",
+            "has more than {} pages of {}, which is the limit",
             self.options.max_pages,
             plural(kind)
         )))
@@ -336,9 +340,13 @@ impl RemoteServer {
             .get("resultType")
             .filter(|_| self.peer.dialect.stateless);
         if complete.is_some_and(|kind| kind.str_cow().as_deref() != Some("complete")) {
-            return Err(RequestFailure::Malformed("the list is not complete"));
+            return Err(RequestFailure::Malformed(
+                "its resultType is not \"complete\"",
+            ));
         }
-        ListPage::read(kind, &result).ok_or(RequestFailure::Malformed("the list has no items"))
+        ListPage::read(kind, &result).ok_or(RequestFailure::Malformed(
+            "the result has no array of items",
+        ))
     }
 
     /// Writes the `_meta` of a stateless request on behalf of no caller.

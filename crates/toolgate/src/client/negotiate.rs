@@ -60,7 +60,7 @@ pub enum OpenError {
 impl fmt::Display for OpenError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            OpenError::ClosedDuringProbe => f.write_str("it ended after the first request"),
+            OpenError::ClosedDuringProbe => f.write_str("it closed the connection after the first request"),
             OpenError::Closed(reason) => {
                 write!(f, "it ended before the handshake was complete: {reason}")
             }
@@ -76,7 +76,7 @@ impl fmt::Display for OpenError {
                 )
             }
             OpenError::NoHandshake => f.write_str(
-                "it offers no revision of the protocol that is allowed here, and none with a handshake is allowed",
+                "it supports only protocol revisions with an initialize handshake, and the revisions that are allowed here have none",
             ),
             OpenError::Malformed(reason) => {
                 write!(f, "its answer to the handshake is malformed: {reason}")
@@ -533,7 +533,9 @@ async fn initialize(
     let read =
         initialize::InitializeResult::read_within(&answer, 2 * options.max_instructions_bytes);
     let Some(answer) = read else {
-        return wrong(OpenError::Malformed("a required member is missing".into()));
+        return wrong(OpenError::Malformed(
+            "protocolVersion, capabilities or serverInfo is missing or invalid".into(),
+        ));
     };
     let allowed = options
         .revisions

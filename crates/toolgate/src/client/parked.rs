@@ -275,7 +275,7 @@ impl RemoteServer {
     ) -> Result<Outcome, Error> {
         call.held_permits.hold(result);
         if call::is_misplaced_input_request(result, &self.peer) {
-            let error = self.upstream_error("requested input by the result of a call");
+            let error = self.upstream_error("requested input by an input_required result, which its protocol revision does not have");
             let refusal = EraMismatch::InputByResult { at_question: true };
             return Err(match self.peer.sessions_only {
                 true => error,

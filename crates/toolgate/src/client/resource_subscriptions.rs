@@ -96,7 +96,7 @@ impl SubscriptionCounts {
         // A server that never answers must not block listeners to other resources.
         let _ = timeout(limit, answers).await;
         if !open.is_empty() {
-            let words = "it refused a resource subscription, or did not answer";
+            let words = "it refused or did not answer a resource subscription, so changes of that resource are not reported";
             link.notes.record(words);
         }
         open.iter().for_each(|uri| self.mark_refused(uri));

@@ -256,8 +256,8 @@ impl RemoteServer {
     /// Returns the error for a task that its server no longer knows.
     fn unknown_task_error(&self, call: &Call, error: &Error) -> Error {
         let text = format!(
-            "{} ran as a task at the server {} while this gateway restarted, and the server no longer knows that \
-             task ({}); it is not known whether the call took effect",
+            "this gateway restarted while {} ran as a task at the server {}, and the server no longer knows that \
+             task ({}); the call may have taken effect, so check before you repeat it",
             call.name(),
             self.name(),
             error.public_message()
@@ -389,8 +389,8 @@ impl RemoteServer {
     /// Returns the error after too many failed polls.
     fn failed_polls_error(&self, last: &Error) -> Error {
         let text = format!(
-            "the server {} runs this call as a task and did not report its status {MAX_FAILED_POLLS} times in a row; it is not known \
-             whether the call took effect ({})",
+            "the server {} runs this call as a task and failed to report its status {MAX_FAILED_POLLS} times in a row ({}); the call may \
+             have taken effect, so check before you repeat it",
             self.name(),
             last.public_message()
         );

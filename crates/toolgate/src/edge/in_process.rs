@@ -58,7 +58,7 @@ pub async fn call_in_process(
         RoundsOutcome::Completed(output) => Ok(output.into_tool().unwrap_or_default()),
         RoundsOutcome::InputRequired(..) => Err(Error::new(
             ErrorKind::MissingCapability(toolgate_core::RequiredCapability::Elicitation),
-            "this tool requests input, which is not available here",
+            "this tool requests input from a user during the call, which calls from the console and the command line do not support; call it with an MCP client",
         )),
     }
 }

@@ -91,7 +91,7 @@ async fn continue_rounds(
             return Err(Error::new(
                 ErrorKind::Upstream,
                 format!(
-                    "the tool requested input in more than {} rounds",
+                    "the tool requested input in more than {} rounds, which is the limit",
                     server.limits.max_rounds
                 ),
             ));
@@ -192,7 +192,10 @@ async fn wait_for_sign_in(
     let limit = server.limits.input_timeout;
     let waiting = wait_with_progress(server, call, words, signing.wait_for_decision(), outlet);
     let late = |_| {
-        let text = format!("the sign-in was not completed within {} s", limit.as_secs());
+        let text = format!(
+            "the sign-in was not completed within {} s; call again to get a new page",
+            limit.as_secs()
+        );
         Error::new(ErrorKind::TimedOut, text)
     };
     tokio::time::timeout(limit, waiting).await.map_err(late)?
@@ -285,7 +288,7 @@ async fn wait_for_response(
         () = outlet.closed() => gone("the caller disconnected before it answered the input request"),
         () = tokio::time::sleep(server.limits.input_timeout) => Err(Error::new(
             ErrorKind::TimedOut,
-            format!("the input request of the tool was not answered within {} s", server.limits.input_timeout.as_secs()),
+            format!("the input request of the tool was not answered within {} s; call again", server.limits.input_timeout.as_secs()),
         )),
     }
 }

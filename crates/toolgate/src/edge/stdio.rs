@@ -199,7 +199,8 @@ impl StdioConnection {
             match read_line(&mut reader, limit, &mut claim).await? {
                 StdioLine::End => return Ok(()),
                 StdioLine::TooLong => {
-                    let text = format!("a message may have {limit} bytes at most");
+                    let text =
+                        format!("the message is longer than {limit} bytes, which is the limit");
                     self.reply(None, Err(RpcError::new(code::INVALID_REQUEST, text)))
                         .await;
                 }

@@ -309,8 +309,9 @@ impl Server {
         let built = self.build_service()?;
         let own = built.has_only_own_items.then(|| built.registry.clone());
         let mirrors = own.map(|own| move || own.offered().has_param_headers);
-        let unsealed =
-            |error: toolgate_core::Error| BuildError::new("the seal", error.public_message());
+        let unsealed = |error: toolgate_core::Error| {
+            BuildError::new("the key for requestState", error.public_message())
+        };
         let mut server =
             edge::ProtocolServer::new(built.service, &info.name, &info.version, limits)
                 .map_err(unsealed)?

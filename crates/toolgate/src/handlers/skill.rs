@@ -118,7 +118,7 @@ impl Skill {
                     let what = format!("the skill in {}", path.display());
                     return Err(BuildError::new(
                         what,
-                        "it is a link; links are not followed",
+                        "it is a symbolic link, which is not followed; use a real directory",
                     ));
                 }
                 skills.push(Skill::in_folder(path)?);

@@ -114,7 +114,7 @@ pub(super) async fn find_issuer(
 
 fn missing_metadata_error(issuer: &str) -> AuthError {
     let words = format!(
-        "the authorization server {} publishes no metadata",
+        "the authorization server {} publishes no metadata (RFC 8414 or OpenID Connect Discovery), so sign-in there is impossible; check its URL",
         sanitize_for_display(issuer)
     );
     AuthError::new(AuthErrorKind::Unsupported, words)
@@ -154,7 +154,7 @@ async fn fetch_document(
         404 | 405 | 410 => MetadataLookup::Absent,
         200..300 => match json_object(fetched) {
             Some(json) => MetadataLookup::Found(json),
-            None => MetadataLookup::Unclear(no("returned something other than its metadata")),
+            None => MetadataLookup::Unclear(no("returned metadata that is not a JSON object")),
         },
         408 | 425 | 429 => return Err(answers()),
         400..500 => MetadataLookup::Unclear(answers()),

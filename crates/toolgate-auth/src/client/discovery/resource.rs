@@ -37,7 +37,9 @@ pub(super) async fn fetch_resource_metadata(
 /// Fetches the metadata document that a challenge names.
 async fn fetch_from_challenge(fetcher: &PeerFetcher, hint: &str) -> Result<Json, AuthError> {
     let broken = |why: &str| {
-        let words = format!("the metadata that the server's challenge names {why}");
+        let words = format!(
+            "the protected resource metadata to which the server's WWW-Authenticate header links {why}"
+        );
         AuthError::new(AuthErrorKind::Unsupported, words)
     };
     let url = Url::parse(hint).map_err(|bad| broken(&format!("has an invalid URL: {bad}")))?;
@@ -69,7 +71,7 @@ pub(in super::super) fn parse_metadata(
     let resource = resource.unwrap_or_default();
     if !Url::parse(&resource).is_ok_and(|resource| covers(&resource, server)) {
         let words = format!(
-            "the metadata of {} is for another resource, {:?}; no token is requested",
+            "the protected resource metadata of {} is for another resource, {:?}, so no token is requested; check the URL of the server",
             server.origin(),
             sanitize_for_display(&resource)
         );

@@ -138,7 +138,7 @@ pub(in super::super) fn parse_metadata(
         .unwrap_or_default();
     if said != issuer {
         let words = format!(
-            "the metadata of the authorization server {} names another issuer, {:?}; it is not used",
+            "the metadata of the authorization server {} names another issuer, {:?}, so it cannot be trusted; check the URL of the authorization server",
             sanitize_for_display(issuer),
             sanitize_for_display(&said)
         );

@@ -47,10 +47,13 @@ impl From<Secret> for AssertionSource {
 
 async fn read(path: PathBuf) -> Result<Secret, AuthError> {
     let failed = |why: String| {
-        let detail = format!("the file {} with the assertion {why}", path.display());
+        let detail = format!(
+            "the file {} with the client assertion {why}",
+            path.display()
+        );
         AuthError::new(
             AuthErrorKind::Store,
-            "the file with the assertion cannot be used",
+            "the file with the client assertion cannot be read; the operator has to correct it",
         )
         .with_detail(toolgate_core::OperatorDetail::new(detail))
     };

@@ -108,7 +108,7 @@ impl EnterpriseAuthorization {
         let answer = provider.request_token(&form).await?;
         if answer.issued_token_type.as_deref() != Some(ID_JAG_TOKEN_TYPE) {
             let words = format!(
-                "{} issued another type of token than requested",
+                "the identity provider {} issued another type of token than the requested identity assertion (ID-JAG); enable identity assertions there",
                 self.endpoint.origin()
             );
             return Err(unsafe_response(words).into());
@@ -134,19 +134,18 @@ fn check_assertion(assertion: &str, issuer: &str, client: &str) -> Result<(), Au
     );
     if kind.as_deref() != Some(ID_JAG_HEADER_TYPE) {
         return Err(unsafe_response(
-            "the identity provider did not issue an identity assertion (ID-JAG)".to_owned(),
+            "the identity provider issued a token that is not an identity assertion (ID-JAG); enable identity assertions there".to_owned(),
         ));
     }
     if aud.as_deref() != Some(issuer) {
         let words = format!(
-            "the assertion of the identity provider is not for {}",
+            "the identity assertion (ID-JAG) from the identity provider is not for {}: its aud names another authorization server",
             sanitize_for_display(issuer)
         );
         return Err(unsafe_response(words));
     }
     if of.as_deref() != Some(client) {
-        let words =
-            "the assertion of the identity provider is for another client than the configured one";
+        let words = "the identity assertion (ID-JAG) from the identity provider is for another client_id than the configured one; correct one of the two";
         return Err(unsafe_response(words.to_owned()));
     }
     Ok(())

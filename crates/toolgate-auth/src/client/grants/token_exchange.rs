@@ -225,7 +225,7 @@ impl ExchangedCredentials {
         let no = |what: &str| AuthError::new(AuthErrorKind::Unsafe, format!("{origin} {what}"));
         if subject.token.matches(answer.access_token.reveal()) {
             return Err(no(
-                "returned the caller's own token, which is not valid for the server; it is not sent there",
+                "returned the caller's own token instead of one for the server, so nothing was sent to the server; correct the token exchange there",
             ));
         }
         if answer.token_type != "bearer"
@@ -234,7 +234,9 @@ impl ExchangedCredentials {
                 Some(ACCESS_TOKEN_TYPE | JWT_TOKEN_TYPE)
             )
         {
-            return Err(no("issued another type of token than requested"));
+            return Err(no(
+                "issued another type of token than the requested bearer access token",
+            ));
         }
         let until = answer
             .expires_at
@@ -290,7 +292,7 @@ impl CredentialProvider for ExchangedCredentials {
                 return Ok(RetryDecision::Retry);
             }
             let words = format!(
-                "{} rejects the token that was exchanged for it",
+                "{} rejects the token that the token exchange returned for it; check the audience and scopes of the exchange",
                 self.0.server.origin()
             );
             Err(AuthError::new(AuthErrorKind::Refused, words))

@@ -77,7 +77,8 @@ impl WorkloadIdentity {
             .iter()
             .find_map(|key| self.lock_refusals().get(*key).cloned())
         {
-            let words = format!("{error}; the same assertion is not sent again");
+            let words =
+                format!("{error}; the same assertion is not sent again, so provide a new one");
             return Err(AuthError::new(AuthErrorKind::Refused, words).into());
         }
         let asked = jwt_bearer(found, scopes, assertion, endpoint).await;

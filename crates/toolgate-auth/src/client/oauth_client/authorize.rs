@@ -189,7 +189,7 @@ async fn run_abortable(
         Some(Ok(done)) => done,
         _ => Err(AuthError::new(
             AuthErrorKind::Unreachable,
-            "the token request was interrupted",
+            "the token request was interrupted; try again",
         )),
     }
 }

@@ -137,7 +137,8 @@ impl OAuthClient {
         let origin = self.0.settings.server.origin();
         let over = |words: String| Err(AuthError::new(AuthErrorKind::Refused, words));
         if refusal.previous_rejections > 0 && sent.is_none() {
-            let words = format!("the token for {origin} expired before it was used");
+            let words =
+                format!("the token for {origin} expired before the request was sent; try again");
             return over(words);
         }
         // An earlier rejection of this request may have concerned only the DPoP proof.
@@ -186,7 +187,7 @@ impl OAuthClient {
             self.count_step_up(operation).map_err(|why| {
                 let origin = self.0.settings.server.origin();
                 let words = format!(
-                    "{origin} requires the scope {:?} for this, {why}",
+                    "{origin} requires the scope {:?} for this operation, {why}",
                     wanted.to_string()
                 );
                 AuthError::new(AuthErrorKind::LimitReached, words)
@@ -216,7 +217,7 @@ impl OAuthClient {
         {
             let minutes = STEP_UP_WINDOW.as_secs() / 60;
             return Err(format!(
-                "and it required more scopes for {MAX_COUNTED_OPERATIONS} other operations within {minutes} minutes, which is the limit; try again later"
+                "but it already required more scopes for {MAX_COUNTED_OPERATIONS} other operations within {minutes} minutes, which is the limit; try again later"
             ));
         }
         let first = (0, Instant::now());
@@ -225,7 +226,7 @@ impl OAuthClient {
         match *steps <= MAX_STEP_UPS {
             true => Ok(()),
             false => Err(format!(
-                "and rejected the token after the scope was requested {MAX_STEP_UPS} times"
+                "but it rejected the token even after {MAX_STEP_UPS} requests for this scope; ask its operator for access"
             )),
         }
     }
@@ -249,7 +250,7 @@ mod tests {
             login.count_step_up("a").unwrap();
         }
         let why = login.count_step_up("a").unwrap_err();
-        assert!(why.contains("requested 2 times"), "{why}");
+        assert!(why.contains("after 2 requests"), "{why}");
         for n in 1..MAX_COUNTED_OPERATIONS {
             login.count_step_up(&n.to_string()).unwrap();
         }

@@ -122,7 +122,7 @@ impl OAuthClient {
         }
         if found.is_fallback && self.0.settings.identity.issuer().is_none() {
             let words = format!(
-                "{} names no authorization server; client credentials are sent only to an authorization server that the server or the operator names",
+                "{} names no authorization server, and client credentials are sent only to a named one; set the issuer of the client",
                 self.0.settings.server.origin()
             );
             return Err(AuthError::new(AuthErrorKind::Unsupported, words));
@@ -134,7 +134,7 @@ impl OAuthClient {
             .configured_client(&server.issuer)?
             .ok_or_else(|| {
                 let words = format!(
-                    "no client is configured for {}; register one there and set its client_id",
+                    "no client_id is configured for the authorization server {}; register a client there and set its client_id",
                     sanitize_for_display(&server.issuer)
                 );
                 AuthError::new(AuthErrorKind::Unsupported, words)
@@ -176,15 +176,19 @@ fn credential_from(
     };
     match (bound, binding) {
         (false, Some(_)) => {
-            return Err(unsafe_("issued a token without the requested DPoP binding"));
+            return Err(unsafe_(
+                "issued a token without the requested DPoP binding, so it is not used",
+            ));
         }
         (true, None) => {
             return Err(unsafe_(
-                "issued a DPoP-bound token, although no proof was sent",
+                "issued a DPoP-bound token, although the request had no DPoP proof, so it is not used",
             ));
         }
         (false, None) if answer.token_type != "bearer" => {
-            return Err(unsafe_("issued a token of an unsupported type"));
+            return Err(unsafe_(
+                "issued a token that is neither a bearer token nor DPoP-bound; other types are not supported",
+            ));
         }
         _ => {}
     }

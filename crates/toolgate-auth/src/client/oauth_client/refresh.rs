@@ -67,7 +67,7 @@ impl OAuthClient {
         match renewing.await {
             Ok((done, flight)) => (done, Some(flight)),
             Err(_) => {
-                let words = "the token refresh was interrupted";
+                let words = "the token refresh was interrupted; try again";
                 (Err(AuthError::new(AuthErrorKind::Unreachable, words)), None)
             }
         }
@@ -268,7 +268,7 @@ fn refreshed_credential(
 ) -> Result<OAuthCredential, AuthError> {
     let bound = answer.token_type == "dpop";
     if bound != grant.is_dpop_bound || !(bound || answer.token_type == "bearer") {
-        let words = "the refreshed token has another type than the previous one";
+        let words = "the authorization server changed the type of the token on refresh (bearer or DPoP-bound), which is unsafe; sign in again";
         return Err(AuthError::new(AuthErrorKind::Unsafe, words));
     }
     Ok(OAuthCredential {

@@ -82,7 +82,7 @@ impl FileCredentialStore {
             let done = tokio::task::spawn_blocking(move || with_file_lock(&directory, work)).await;
             done.unwrap_or_else(|_| {
                 Err(StoreError::new(
-                    "the access to the credential store was interrupted".to_owned(),
+                    "access to the credential store was interrupted; try again".to_owned(),
                 ))
             })
         })

@@ -321,7 +321,10 @@ async fn replay_protection_survives_a_reload() {
     assert_eq!(proof.shown(&before, &header, &payload).await, Ok(()));
     let next = world.server(world.issuer()).with_proofs_of(&before);
     let again = proof.shown(&next, &header, &payload).await;
-    assert_eq!(again.unwrap_err().reason(), "the proof was used before");
+    assert_eq!(
+        again.unwrap_err().reason(),
+        "the DPoP proof was used before; create a new one for each request"
+    );
 }
 
 /// Holds: AUTH-37

@@ -138,8 +138,8 @@ fn stored_items(
 
 /// Starts the servers, lists their items once, and stops them.
 fn listed_items(config: &Config, data: &Path, found: &mut CheckFindings) -> Result<OfferedNames> {
-    let guardian =
-        Guardian::start().map_err(|e| format!("cannot start the guardian process: {e}"))?;
+    let guardian = Guardian::start()
+        .map_err(|e| format!("cannot start the guardian process, which runs the servers: {e}"))?;
     let runtime = runtime()?;
     let offered = runtime.block_on(async {
         let supervisor = ServerSupervisor::new(Arc::new(guardian));
@@ -218,7 +218,7 @@ fn stale_notes(
         let (id, server, tool) = (&grant.id, &*grant.server, &grant.tool);
         if !config.servers.iter().any(|s| s.id == server) {
             notes.push(format!(
-                "grant {id} is for {server}.{tool}, but the config has no server {server:?}"
+                "grant {id} has no effect: it is for {server}.{tool}, but the config has no server {server:?}; revoke it with `toolgate grants revoke {id}`"
             ));
             continue;
         }
@@ -232,7 +232,7 @@ fn stale_notes(
         {
             let of = offered.source(server);
             notes.push(format!(
-                "grant {id} is for {server}.{tool}, which is not among the items that {of}"
+                "grant {id} has no effect: it is for {server}.{tool}, which is not among the items that {of}; revoke it with `toolgate grants revoke {id}`"
             ));
         }
     }
@@ -245,7 +245,7 @@ fn stale_notes(
             .collect();
         if !gone.is_empty() {
             notes.push(format!(
-                "{server} no longer offers some pinned items: {}",
+                "{server} no longer offers some pinned items: {}; delete their pins with `toolgate pins forget`",
                 join_names(&gone)
             ));
         }

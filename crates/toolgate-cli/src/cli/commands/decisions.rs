@@ -97,7 +97,10 @@ fn grant(grant: &Value) -> String {
     };
     let used = match (grant["used"].as_u64().unwrap_or(0), &grant["uses"]) {
         (used, Value::Null) => format!("used {}", count_of(used, "time")),
-        (used, most) => format!("used {used} of {most} times"),
+        (used, most) => {
+            let most = count_of(most.as_u64().unwrap_or(0), "time");
+            format!("used {used} of {most}")
+        }
     };
     let last = match &grant["last"] {
         Value::Null => String::new(),

@@ -76,8 +76,9 @@ pub(super) fn client_credential(config: &Config, at: SignInTarget<'_>) -> Result
     let read = match at.address.client.credential_value() {
         None => return Ok(None),
         Some(given @ ConfigValue::Keyring(_)) => {
-            let guardian =
-                Guardian::start().map_err(|e| format!("cannot start the guardian process: {e}"))?;
+            let guardian = Guardian::start().map_err(|e| {
+                format!("cannot start the guardian process, which reads keyrings: {e}")
+            })?;
             let within = Duration::from_secs(config.limits.start_seconds);
             runtime()?.block_on(keyring::read_secret(given, &guardian, within))
         }
@@ -125,7 +126,7 @@ pub(super) fn notify_gateways(
         offline::record(place, data, entry)
     {
         eprintln!(
-            "toolgate: cannot write this to the audit log: {}",
+            "toolgate: the stored credentials changed, but the change cannot be written to the audit log: {}",
             visible(&why)
         );
     }

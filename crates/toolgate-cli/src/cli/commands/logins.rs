@@ -178,7 +178,8 @@ fn oauth_client(config: &Config, grants: &Path, key: &str) -> Result<OAuthClient
         return Ok(login.build());
     }
     let (id, url, _) = caller_credentials::split_key(key);
-    let url = Url::parse(url).map_err(|bad| format!("the URL of {id}: {bad}"))?;
+    let url = Url::parse(url)
+        .map_err(|bad| format!("the stored credentials of {id} have an invalid URL: {bad}"))?;
     let login = OAuthClient::builder(url).key(key).name("Toolgate");
     Ok(login.store(FileCredentialStore::new(grants)).build())
 }

@@ -27,7 +27,12 @@ pub(super) fn keys<T>(
 /// Opens the stored state of keys, approvals and freezes.
 pub(super) fn state(data: &Path) -> Result<DurableState> {
     let state = DurableState::open(data.join("state"), StateLimits::default());
-    state.map_err(|e| CommandError::Failure(format!("cannot open the state: {}", e.detail())))
+    state.map_err(|e| {
+        CommandError::Failure(format!(
+            "cannot open the stored keys, approvals and pins: {}",
+            e.detail()
+        ))
+    })
 }
 
 /// Appends an audit record.

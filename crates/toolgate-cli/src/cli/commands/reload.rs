@@ -16,7 +16,7 @@ pub(super) fn run(gateways: &GatewaySockets) -> Result<ExitCode> {
                     eprintln!("toolgate: {}", visible(note.as_str().unwrap_or_default()));
                 }
                 let hash = status["hash"].as_str().unwrap_or_default();
-                print(&format!("in force: {}\n", visible(hash)))?;
+                print(&format!("active config: {}\n", visible(hash)))?;
             }
             ControlResponse::Unknown(why) | ControlResponse::Refused(why) => refused.push(why),
         }

@@ -95,13 +95,15 @@ fn without_item(call: &RecordedCall, by: &OfflineView) -> ReplayResult {
         Some((server, _)) if !by.has_server(server) => decided(
             PredictedOutcome::Hide,
             "resolve",
-            "the config does not have its server",
+            "the config has no server of this name",
         ),
         Some(_) => ReplayResult::Unknown(
             "no gateway stored the definition of this item, so the new decision is unknown"
                 .to_owned(),
         ),
-        None => ReplayResult::Unknown("the item of this name is unknown".to_owned()),
+        None => ReplayResult::Unknown(
+            "the record does not name the item, because the caller could not see it".to_owned(),
+        ),
     }
 }
 
@@ -169,8 +171,8 @@ fn evaluate_partial(
         if end(&says(all)) != end(&certain) {
             let why = match digest {
                 true => "but only their digest is recorded",
-                false if reads_unread => "but one that it needs is not recorded",
-                false => "but a part that it needs is redacted",
+                false if reads_unread => "but an argument that it needs is not recorded",
+                false => "but a part that it needs is redacted in the record",
             };
             return ReplayResult::Unknown(format!("{label} reads the arguments, {why}"));
         }

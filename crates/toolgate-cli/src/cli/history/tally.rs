@@ -100,7 +100,10 @@ impl HistoryTally {
     /// Returns the text for the terminal.
     pub(crate) fn text(&self) -> String {
         let all = self.same + self.allowed + self.asked + self.denied + self.unknown + self.other;
-        let mut text = format!("{all:>7} recorded calls\n");
+        let mut text = format!(
+            "{all:>7} recorded call{}\n",
+            if all == 1 { "" } else { "s" }
+        );
         for (count, what) in [
             (self.same, "same decision"),
             (self.allowed, "would be allowed"),
@@ -109,7 +112,7 @@ impl HistoryTally {
             (self.unknown, "unknown"),
             (
                 self.other,
-                "rejected for another reason than a rule: not evaluated",
+                "not decided by a rule (for example invalid arguments), so not evaluated",
             ),
         ] {
             text.push_str(&format!("{count:>7} {what}\n"));
@@ -123,10 +126,9 @@ impl HistoryTally {
         }
         match changes.len() {
             0 => {}
-            n if n > MAX_CHANGES_SHOWN => text.push_str(&format!(
-                "\n        and {} more changes\n",
-                n - MAX_CHANGES_SHOWN
-            )),
+            n if n > MAX_CHANGES_SHOWN => {
+                text.push_str(&format!("\n        and {} more\n", n - MAX_CHANGES_SHOWN))
+            }
             _ => text.push('\n'),
         }
         if !self.examples.is_empty() {

@@ -68,7 +68,7 @@ on("login", showLogin);
 
 $("endpoint-copy").addEventListener("click", async () => {
   let done = "Copied";
-  try { await navigator.clipboard.writeText(state.endpoint); } catch { done = "Not allowed"; }
+  try { await navigator.clipboard.writeText(state.endpoint); } catch { done = "Blocked by the browser"; }
   put($("endpoint-copy"), done);
   setTimeout(() => put($("endpoint-copy"), "Copy"), 1200);
 });
@@ -146,7 +146,7 @@ $("notify").addEventListener("click", async () => {
   const allowed = next === "0" || (await Notification.requestPermission()) === "granted";
   localStorage.setItem("toolgate.notify", allowed ? next : "0");
   drawNotify();
-  if (!allowed) { put($("notify"), "The browser does not allow it"); setTimeout(drawNotify, 2500); }
+  if (!allowed) { put($("notify"), "The browser blocks notifications"); setTimeout(drawNotify, 2500); }
 });
 
 on("pending", (p) => {
@@ -154,7 +154,7 @@ on("pending", (p) => {
   say(`New pending approval: ${name}, requested by ${visText(p.caller)}`);
   if (!document.hidden || !wants()) return;
   try {
-    const n = new Notification("Approval needed: " + name, { body: "Asked by " + visText(p.caller), tag: p.id });
+    const n = new Notification("Approval needed: " + name, { body: "Requested by " + visText(p.caller), tag: p.id });
     n.onclick = () => { window.focus(); location.hash = "#/inbox/" + encodeURIComponent(p.id); n.close(); };
   } catch {
     // Chrome on Android has the constructor and throws: it wants a service worker, which this page does not have.

@@ -131,7 +131,7 @@ export function copyButton(text, label = "Copy") {
   const b = button(label, { class: "quiet" }, async () => {
     let ok = true;
     try { await navigator.clipboard.writeText(text()); } catch { ok = false; }
-    b.textContent = ok ? "Copied" : "Not allowed";
+    b.textContent = ok ? "Copied" : "Blocked by the browser";
     setTimeout(() => { b.textContent = label; }, 1200);
   });
   return b;

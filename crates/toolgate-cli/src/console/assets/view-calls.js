@@ -13,7 +13,7 @@ const GROUPS = {
 };
 const WORDS = { ok: "ok", tool_error: "tool error", rpc_error: "protocol error", timeout: "timed out", bad_answer: "unusable answer", cancelled: "cancelled", upstream_lost: "server lost", refused: "refused", denied: "denied" };
 /** Text for each class of refusal. */
-const REFUSED = { invalid: "invalid arguments", rule: "denied by a rule", person: "denied by a person", expired: "approval expired", frozen: "frozen", rate: "rate limited", busy: "too many calls", not_found: "unknown item", scope: "scope missing", unsupported: "not supported by the client", record: "audit log failed", result: "result blocked" };
+const REFUSED = { invalid: "invalid arguments", rule: "denied by a rule", person: "denied by a person", expired: "approval expired", frozen: "frozen", rate: "rate limited", busy: "too many calls", not_found: "unknown item", scope: "scope missing", unsupported: "capability missing in the client", record: "audit log unavailable", result: "result blocked" };
 const REFUSED_LEVEL = { person: "bad", expired: "idle", invalid: "idle", not_found: "idle" };
 const outcomeOf = (c) => REFUSED[c.refusal] ?? WORDS[c.outcome] ?? c.outcome;
 const LEVEL = { ok: "calm", tool_error: "bad", rpc_error: "bad", timeout: "bad", bad_answer: "bad", upstream_lost: "bad", cancelled: "idle", refused: "warn", denied: "warn" };
@@ -41,7 +41,7 @@ function pick(id) {
 
 const nameOf = (c) => (c.server ? `${c.server}.${c.tool}` : c.tool) + (c.method === "completion/complete" ? " (completion)" : "");
 /** Who cancelled a call, with the reason if there is one. */
-const BY = { caller: "cancelled by its caller", link: "its caller disconnected", deadline: "it took too long", operator: "stopped here", stop: "the gateway stopped" };
+const BY = { caller: "cancelled by its caller", link: "its caller disconnected", deadline: "the call timed out", operator: "stopped by an operator", stop: "the gateway shut down" };
 const cancelOf = (c) => c.cancel ? (BY[c.cancel.by] ?? c.cancel.by) + (c.cancel.reason ? `: ${c.cancel.reason}` : "") : null;
 const haystack = (c) => `${c.id} ${nameOf(c)} ${c.caller} ${c.client ?? ""} ${c.state} ${outcomeOf(c) ?? ""} ${c.detail ?? ""} ${cancelOf(c) ?? ""} ${c.arguments}`.toLowerCase();
 

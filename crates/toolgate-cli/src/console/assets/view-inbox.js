@@ -85,10 +85,10 @@ export function riskTags(hints = {}, trusted = false) {
   const tag = (text, level) => h("span", { class: "tag " + level }, text);
   const out = [];
   if (hints.readOnly === true) out.push(tag("read-only", "calm"));
-  else out.push(tag(hints.readOnly === false ? "changes things" : "may change things", "warn"));
+  else out.push(tag(hints.readOnly === false ? "not read-only" : "may not be read-only", "warn"));
   if (hints.destructive === true) out.push(tag("destructive", "bad"));
-  if (hints.openWorld === true) out.push(tag("reaches outside", "warn"));
-  if (hints.idempotent === true) out.push(tag("repeatable", "calm"));
+  if (hints.openWorld === true) out.push(tag("reaches external systems", "warn"));
+  if (hints.idempotent === true) out.push(tag("idempotent", "calm"));
   out.push(h("span", { class: "dim claim" }, trusted ? "claimed by the server, trusted by your configuration" : "claimed by the server, not verified"));
   return out;
 }
@@ -171,7 +171,7 @@ function makeCard(first) {
 
   function tick() {
     const ms = p.expires - now();
-    put(left, ms <= 0 ? "time is up: denied" : `${span(Math.ceil(ms / 1000) * 1000)} left, then denied`);
+    put(left, ms <= 0 ? "time is up, so denied" : `${span(Math.ceil(ms / 1000) * 1000)} left, then denied`);
     bar.value = Math.max(0, Math.min(1, ms / Math.max(1, p.expires - p.at)));
     node.classList.toggle("urgent", ms < 30000);
     if (ms <= 0 !== approve.disabled) busy();
@@ -198,7 +198,7 @@ function makeCard(first) {
     put(approve, p.needs > 1 ? `Approve (${p.yeses.length + 1} of ${p.needs})` : "Approve once");
     put(note, p.needs > 1
       ? `${p.needs} people have to approve.` + (p.yeses.length ? ` So far: ${p.yeses.join(", ")}.` : "")
-      : p.may_remember ? "" : "An approval is remembered only with a condition: " + (isTool(p) && p.hints?.destructive === true
+      : p.may_remember ? "" : "You can remember this approval only with a condition: " + (isTool(p) && p.hints?.destructive === true
         ? "the server annotates this tool as destructive."
         : `this server is not trusted, so its claim that the ${p.kind ?? "tool"} is harmless does not count.`));
   }

@@ -98,7 +98,7 @@ function drawBulk() {
 
 async function acceptAll(server, by) {
   const all = waiting().filter((pin) => pin.server === server);
-  if (!confirm(`Accept ${all.length} definitions of ${visText(server)} as they are shown here?`)) return;
+  if (!confirm(`Accept ${all.length} definition${all.length === 1 ? "" : "s"} of ${visText(server)} as shown here?`)) return;
   by.disabled = true;
   const wrong = [];
   for (const pin of all) {
@@ -173,8 +173,8 @@ function tagsOf(pin, whole) {
   return [
     tag(pin.kind, ""),
     pin.state === "new" ? tag("new", "warn") : tag("changed", "warn"),
-    ...(count(false) ? [tag(`${count(false)} semantic`, "bad")] : []),
-    ...(count(true) ? [tag(`${count(true)} cosmetic`, "calm")] : []),
+    ...(count(false) ? [tag(`${count(false)} semantic change${count(false) === 1 ? "" : "s"}`, "bad")] : []),
+    ...(count(true) ? [tag(`${count(true)} cosmetic change${count(true) === 1 ? "" : "s"}`, "calm")] : []),
     ...(pin.rejected ? [tag("rejected by " + visText(pin.rejected), "bad")] : []),
     pin.hidden ? tag("hidden from callers", "") : tag("usable meanwhile", "warn"),
   ];

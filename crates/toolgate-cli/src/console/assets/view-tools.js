@@ -25,8 +25,8 @@ export function renderTools() {
   const all = [...new Map(offered.map((x) => [idOf(x), x])).values()];
   const seen = all.filter((x) => words.every((w) => hay(x).includes(w)));
   sync(seen);
-  const parts = [[state.tools, "tools"], [state.resources, "resources"], [state.prompts, "prompts"]].filter(([part]) => part.length);
-  const whole = parts.map(([part, word]) => `${part.length} ${word}`).join(", ") || "0 tools";
+  const parts = [[state.tools, "tool"], [state.resources, "resource"], [state.prompts, "prompt"]].filter(([part]) => part.length);
+  const whole = parts.map(([part, word]) => `${part.length} ${word}${part.length === 1 ? "" : "s"}`).join(", ") || "0 tools";
   put(count, seen.length === all.length ? whole : `${seen.length} of ${all.length}`);
 }
 

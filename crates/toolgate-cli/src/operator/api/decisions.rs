@@ -39,7 +39,7 @@ impl OperatorApi {
             "freeze" => self.freeze(word("what"), word("reason"), who).await,
             "thaw" => self.thaw(word("what"), who).await,
             _ => Err(ActionError::Unknown(format!(
-                "there is no action {action:?}"
+                "this gateway does not know the action {action:?}; the command may be of another version: restart the gateway"
             ))),
         }
     }
@@ -61,11 +61,16 @@ impl OperatorApi {
             return Ok(None);
         };
         let edit = Json::read(text.as_bytes().to_vec(), &Default::default())
-            .map_err(|e| format!("the edited arguments: {e}"))?;
+            .map_err(|e| format!("the edited arguments are not valid JSON: {e}"))?;
         if let Some(view) = self.approvals.find(id) {
             let route = self.active.snapshot().policies.clone();
             let fits = route.arguments.validate(&view.item, &edit);
-            fits.map_err(|e| format!("the edited arguments: {}", e.public_message()))?;
+            fits.map_err(|e| {
+                format!(
+                    "the edited arguments do not fit the tool: {}",
+                    e.public_message()
+                )
+            })?;
         }
         Ok(Some(edit))
     }

@@ -52,7 +52,9 @@ impl OperatorApi {
                 .any(|s| s.id == id)
         };
         match server.filter(|id| !known(id)) {
-            Some(id) => Err(ActionError::Unknown(format!("there is no server {id:?}"))),
+            Some(id) => Err(ActionError::Unknown(format!(
+                "there is no server {id:?}; `toolgate status` lists the servers"
+            ))),
             None => Ok(pins.views(server).iter().map(pin_summary).collect()),
         }
     }

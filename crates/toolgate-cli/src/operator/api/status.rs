@@ -26,7 +26,7 @@ impl OperatorApi {
                 .iter()
                 .map(|n| one(&n.subject, &n.description))
                 .collect(),
-            Err(e) => json!([one("the folder", &format!("it cannot be read: {e}"))]),
+            Err(e) => json!([one("its directory", &format!("it cannot be read: {e}"))]),
         }
     }
 

@@ -37,7 +37,7 @@ impl GatewaySockets {
     pub(crate) fn find(data: &Path) -> Result<GatewaySockets, String> {
         GatewaySockets::find_optional(data)?.ok_or_else(|| {
             format!(
-                "no gateway is running on {}; start one with `toolgate`, or name its data directory with --data",
+                "no gateway is running on the data directory {}; start one with `toolgate`, or pass the data directory of another gateway with --data",
                 data.display()
             )
         })

@@ -177,7 +177,7 @@ impl ConfigReloader {
             None => Ok(()),
         };
         let unrecorded =
-            |error| format!("the change of the policy cannot be written to the audit log: {error}");
+            |error| format!("the new config cannot be written to the audit log: {error}");
         let taken = match (made, recorded.map_err(unrecorded)) {
             (Ok((plan, notes)), Ok(())) => {
                 self.activate(plan);

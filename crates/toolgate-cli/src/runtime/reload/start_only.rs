@@ -71,7 +71,7 @@ pub(super) fn notes(listen: SocketAddr, first: &Config, now: &Config) -> Vec<Str
         ..now.audit.clone()
     };
     if kept != first.audit {
-        notes.push("changes in [audit] apply after a restart".to_owned());
+        notes.push("changes in [audit] have no effect until you restart toolgate".to_owned());
     }
     let changed = GatewayLimits::differing(&first.limits, &now.limits);
     let changed: Vec<&str> = START_ONLY_LIMITS
@@ -81,7 +81,7 @@ pub(super) fn notes(listen: SocketAddr, first: &Config, now: &Config) -> Vec<Str
         .collect();
     if !changed.is_empty() {
         notes.push(format!(
-            "changes of these limits apply after a restart: {}",
+            "changes of these limits have no effect until you restart toolgate: {}",
             changed.join(", ")
         ));
     }
@@ -110,7 +110,10 @@ mod tests {
         assert!(told.contains(":1 now; restart"), "{told}");
         assert!(told.contains("[audit]"), "{told}");
         assert!(told.contains("data is another directory"), "{told}");
-        assert!(told.contains("after a restart: connections"), "{told}");
+        assert!(
+            told.contains("until you restart toolgate: connections"),
+            "{told}"
+        );
         assert!(!told.contains("call_seconds"), "{told}");
     }
 

@@ -160,7 +160,7 @@ impl HttpRoutes {
         let token = self.user_sign_in.identifications.end(query, key).await?;
         let resource = door.resource.as_ref().ok_or(LINK_UNKNOWN_MESSAGE)?;
         let bearer = HeaderValue::from_str(&format!("Bearer {}", token.reveal()));
-        let mut bearer = bearer.map_err(|_| "the issuer returned an invalid token")?;
+        let mut bearer = bearer.map_err(|_| "the issuer returned a token that an HTTP header cannot contain; contact the operator")?;
         bearer.set_sensitive(true);
         let headers = HeaderMap::from_iter([(header::AUTHORIZATION, bearer)]);
         let admitted = resource.authenticate(&Method::POST, &headers).await;

@@ -134,7 +134,7 @@ impl CallerConnections {
         let CallerTokenSource::Granted(address, grants, _) = &way.token_source else {
             let bearer = TokenOwner::from_caller(caller).map(CallerIdentity::Bearer);
             return bearer.ok_or_else(|| {
-                let why = "it needs a token that is exchanged for the caller's, and only callers with a token of an authorization server have one";
+                let why = "it needs a token that the gateway exchanges for the caller's OAuth token, and this caller has none; call with an OAuth token instead of a key";
                 unusable_error(server, why)
             });
         };
@@ -154,7 +154,7 @@ impl CallerConnections {
         let id = &server.spec.id;
         let kept = caller_credentials::stored_credential(grants, id, address, caller.name()).await;
         let kept = kept.map_err(|bad| {
-            let error = unusable_error(server, "cannot read the credentials of its callers");
+            let error = unusable_error(server, "the stored credentials of its callers cannot be read; the operator has to repair them");
             error.with_detail(OperatorDetail::new(bad.to_string()))
         })?;
         let Some(kept) = kept else {
@@ -167,7 +167,7 @@ impl CallerConnections {
                 .sign_in_instructions
                 .text(id, Some(caller.name()));
             let text = format!(
-                "the server {id}: a user has to sign in for {}, and credentials of other callers are not used; {how}",
+                "the server {id}: a user has to sign in for {}, because each caller needs credentials of its own; {how}",
                 visible_line(caller.name())
             );
             return Err(Error::new(ErrorKind::Upstream, text).with_source(SignInRequired));
@@ -217,7 +217,10 @@ impl CallerConnections {
                     server.caller_sign_in_need(),
                 ))
             }
-            _ => Err(unusable_error(server, "its configuration has changed")),
+            _ => Err(unusable_error(
+                server,
+                "its configuration changed during the call; call again",
+            )),
         }
     }
 }

@@ -45,7 +45,8 @@ impl CallerConnections {
         caller: &Caller,
     ) -> Result<(Arc<OnceCell<RemoteServer>>, CallerCredentials), Error> {
         let way = lock(&self.parameters).clone();
-        let way = way.ok_or_else(|| unusable_error(server, "it is not ready"))?;
+        let way = way
+            .ok_or_else(|| unusable_error(server, "it is still starting; try again in a moment"))?;
         let whose = self.identify(server, caller, &way).await?;
         let (seat, token) = self.slot_for(server, whose, &way)?;
         let connect = async {

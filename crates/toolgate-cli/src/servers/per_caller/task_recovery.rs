@@ -37,13 +37,13 @@ impl CallerConnections {
             }));
         };
         tell(format!(
-            "waiting for the caller's token: the server {} needs a token that is exchanged for the caller's, and the caller \
-             has sent none since the gateway restarted; any request with one is enough",
+            "waiting for a request of the caller: the gateway restarted and needs the caller's token again, to exchange it for a \
+             token of the server {}; send any request",
             server.spec.id
         ));
         while self.caller_tokens.subject_token(&bearer).is_none() {
             sleep(TOKEN_POLL_INTERVAL).await;
         }
-        tell("resumed: the caller has sent a token".to_owned());
+        tell("resumed: a request of the caller brought its token".to_owned());
     }
 }

@@ -6,9 +6,18 @@ use super::{
     redeem::conflict_error,
 };
 use crate::{WriteOutcome, WritePrecondition, sanitize::text};
-use toolgate_core::{Item, ItemKind, Json};
+use toolgate_core::{ItemKind, Json};
 use toolgate_journal::AuditEntry;
 use toolgate_protocol::json::JsonKind;
+
+// Reasons why an approval cannot be remembered, each with what to do.
+const NO_USES_REASON: &str = "it would allow no later call; raise its number of uses";
+const SEVERAL_APPROVERS_REASON: &str =
+    "a call that needs several approvers needs them each time; approve this call only";
+const NEEDS_CONDITION_REASON: &str = "no trusted server annotates the item as read-only or not destructive; add a condition, or approve this call only";
+const EDITED_GRANT_REASON: &str = "its arguments were edited; approve this call only";
+const TOO_MANY_GRANTS_REASON: &str =
+    "there are too many grants already; revoke some of them, or approve this call only";
 
 /// Terms of an approval decision: edited arguments, or a grant for later calls.
 #[derive(Clone, Debug, Default)]
@@ -143,8 +152,11 @@ impl ApprovalService {
             return Ok((record, None));
         };
         check_grant_terms(slip, remember)?;
-        if !spare || yes.edited_arguments.is_some() {
-            return Err(ApprovalError::GrantNotAllowed);
+        if yes.edited_arguments.is_some() {
+            return Err(ApprovalError::GrantNotAllowed(EDITED_GRANT_REASON));
+        }
+        if !spare {
+            return Err(ApprovalError::GrantNotAllowed(TOO_MANY_GRANTS_REASON));
         }
         let grant = id::random_id('g').map_err(ApprovalError::NotAudited)?;
         let grant = GrantView::new(
@@ -297,16 +309,16 @@ fn check_grant_terms(slip: &PendingApproval, remember: &GrantTerms) -> Result<()
         let narrows = condition.check_narrows(&slip.stored.item);
         narrows.map_err(ApprovalError::InvalidCondition)?;
     }
-    if remember.max_uses == Some(0)
-        || !allows_grant(&slip.stored.item, slip.stored.required_approvers, remember)
-    {
-        return Err(ApprovalError::GrantNotAllowed);
-    }
-    Ok(())
-}
-
-fn allows_grant(item: &Item, needs: u32, remember: &GrantTerms) -> bool {
-    needs <= 1 && (is_harmless(item) || remember.condition.is_some())
+    let why = if remember.max_uses == Some(0) {
+        NO_USES_REASON
+    } else if slip.stored.required_approvers > 1 {
+        SEVERAL_APPROVERS_REASON
+    } else if remember.condition.is_none() && !is_harmless(&slip.stored.item) {
+        NEEDS_CONDITION_REASON
+    } else {
+        return Ok(());
+    };
+    Err(ApprovalError::GrantNotAllowed(why))
 }
 
 /// Returns the reason as the model reads it: sanitized, at most 1,000 characters.

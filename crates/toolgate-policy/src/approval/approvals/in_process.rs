@@ -46,7 +46,7 @@ impl ApprovalStep for InProcessConfirm {
             let why = match &answer {
                 ElicitAnswer::Accept(Some(form)) if is_approved(form) => {
                     call.decision_log
-                        .add("confirm", "approved", "by the program");
+                        .add("confirm", "approved", "by the application");
                     return Ok(approved());
                 }
                 ElicitAnswer::Accept(Some(form)) => denial_reason(form),

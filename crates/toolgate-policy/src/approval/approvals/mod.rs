@@ -231,10 +231,10 @@ impl Confirms for ApprovalConfirm {
 
     fn explain(&self, call: &Call, item: &Item) -> String {
         let who = match self.quorum.required_approvers(&call.caller, item, call.name()) {
-            0 | 1 => "an approver at the console or the terminal decides, or the user of the caller's own client"
+            0 | 1 => "a person decides: an approver in the console or terminal, or the user of the caller's client"
                 .to_owned(),
-            more => format!("{more} approvers at the console or the terminal decide"),
+            more => format!("{more} people decide, in the console or terminal"),
         };
-        format!("{who}, unless a grant matches")
+        format!("{who}; not if a grant (remembered approval) covers the call")
     }
 }

@@ -83,8 +83,8 @@ pub enum ApprovalError {
     Unknown,
     /// The approval is already decided or has expired.
     Decided(ApprovalStatus),
-    /// No grant can be created for this item.
-    GrantNotAllowed,
+    /// The approval cannot be remembered, for this reason.
+    GrantNotAllowed(&'static str),
     /// The arguments cannot be edited, for this reason.
     NotEditable(String),
     /// The condition is invalid, for this reason.
@@ -106,13 +106,13 @@ pub enum ApprovalError {
 impl fmt::Display for ApprovalError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            ApprovalError::Unknown => f.write_str("no approval or grant has this id; it may have ended long ago"),
+            ApprovalError::Unknown => f.write_str("no approval or grant has this id; it may have ended long ago and been deleted"),
             ApprovalError::Decided(ApprovalStatus::Spent { .. }) => f.write_str("the approval was already used"),
             ApprovalError::Decided(ApprovalStatus::Revoked) => f.write_str("the API key of the caller was revoked, so the call was rejected"),
             ApprovalError::Decided(standing) => write!(f, "the approval is already {}", standing.as_str()),
-            ApprovalError::GrantNotAllowed => f.write_str(
-                "a grant needs a tool that a trusted server annotates as harmless, or a condition; it cannot be combined with edited arguments or several approvers, and their number is limited; approve this call only",
-            ),
+            ApprovalError::GrantNotAllowed(why) => {
+                write!(f, "this approval cannot be remembered: {why}")
+            }
             ApprovalError::NotEditable(why) => write!(f, "the arguments cannot be edited: {why}"),
             ApprovalError::InvalidCondition(why) => write!(f, "the condition is invalid: {why}"),
             ApprovalError::UnidentifiedApprover => f.write_str(

@@ -117,8 +117,9 @@ pub(super) async fn check_form_responses(round: &mut Round) -> Result<(), String
         bytes: usize::MAX,
         ..JsonLimits::default()
     };
-    let forms = Json::read(forms.into_bytes(), &limits)
-        .map_err(|_| "the form of this response is no longer known".to_owned())?;
+    let forms = Json::read(forms.into_bytes(), &limits).map_err(|_| {
+        "the form of this response is no longer known; call the tool again".to_owned()
+    })?;
     for (key, requested) in forms.members() {
         let Some(answer) = round.answer(&key) else {
             continue;

@@ -289,7 +289,7 @@ impl InputRequestPolicy {
             RequiredCapability::SamplingTools => (
                 has.sampling_tools && !left.sampling_tools,
                 "offer tools to the model of its caller",
-                "no server may",
+                "not permitted for any server",
             ),
             RequiredCapability::Roots => (
                 has.roots && !left.roots,
@@ -320,7 +320,7 @@ fn bound_sampling(server: &str, params: &mut Json, most: u64) -> Result<(), Erro
         return Err(disabled_error(
             server,
             "offer tools to the model of its caller",
-            "no server may",
+            "not permitted for any server",
         ));
     }
     let tokens = params

@@ -159,7 +159,7 @@ impl InputRequestPolicy {
 fn apply_edit(questions: &mut InputRequests, written: &Json) -> Result<(), Error> {
     for ask in &mut questions.requests {
         if let InputRequestKind::Sample(params) = &mut ask.kind {
-            let text = "refused: the edit of the approver removed a sampling request";
+            let text = "refused: the approver edited the sampling requests of this call and left one of them out; call again";
             let new = written.get(&ask.key);
             *params =
                 new.ok_or_else(|| Error::new(ErrorKind::Refused(RefusalReason::Approver), text))?;

@@ -88,7 +88,7 @@ impl BacktrackingPattern {
         };
         match catch_unwind(|| with_panics_withheld(build)) {
             Ok(built) => built.map_err(|error| error.to_string()),
-            Err(_) => Err("the regular expression engine failed".to_owned()),
+            Err(_) => Err("internal error of the regular expression engine".to_owned()),
         }
     }
 

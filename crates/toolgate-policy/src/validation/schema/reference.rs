@@ -102,7 +102,7 @@ impl<'a> SchemaAnchors<'a> {
             "" => base,
             id => *self.ids.get(id).ok_or_else(outside)?,
         };
-        let nowhere = || format!("its reference {reference:?} leads nowhere");
+        let nowhere = || format!("its reference {reference:?} names no subschema");
         match fragment {
             "" => Ok(base),
             pointer if pointer.starts_with('/') => {

@@ -258,7 +258,10 @@ impl SchemaRepair {
         for key in gone {
             let mut at = path.to_vec();
             at.push(key.to_owned());
-            self.note(&at, "it contains a keyword that is not checked");
+            self.note(
+                &at,
+                "it is not checked, because it contains a keyword that this gateway cannot check",
+            );
         }
     }
 }

@@ -35,7 +35,7 @@ const DECIDED: [(&str, &str); 5] = [
     ("leads out of it", "a reference to another document"),
     ("is not supported", "another dialect"),
     ("without end", "refers to itself without looking deeper"),
-    ("leads nowhere", "a reference into nothing"),
+    ("names no subschema", "a reference into nothing"),
     ("too long", "too much work"),
 ];
 

@@ -514,7 +514,7 @@ impl ClientBuilder {
         let mut rules = vec![rule(
             &self.deny,
             RuleAction::Deny,
-            "denied by the application",
+            "the application denies this item (ClientBuilder::deny)",
         )];
         if self.allow.is_empty() {
             return AccessRules::new(rules).default_action(RuleAction::Allow);
@@ -522,12 +522,16 @@ impl ClientBuilder {
         rules.push(rule(
             &self.allow,
             RuleAction::Allow,
-            "allowed by the application",
+            "the application allows this item (ClientBuilder::allow)",
         ));
         for kind in [Item::RESOURCE_PREFIX, Item::PROMPT_PREFIX] {
             if !self.allow.iter().any(|pattern| pattern.starts_with(kind)) {
                 let all = [format!("{kind}*")];
-                rules.push(rule(&all, RuleAction::Allow, "allowed by the application"));
+                rules.push(rule(
+                    &all,
+                    RuleAction::Allow,
+                    "the application allows this item (ClientBuilder::allow)",
+                ));
             }
         }
         AccessRules::new(rules).default_action(RuleAction::Deny)

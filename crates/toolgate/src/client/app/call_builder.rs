@@ -54,7 +54,7 @@ impl<'a> ToolCallBuilder<'a> {
     pub fn exact_arguments(mut self, arguments: Json) -> ToolCallBuilder<'a> {
         self.arguments = match arguments.kind() {
             JsonKind::Object => Ok(arguments),
-            _ => Err(invalid_arguments("an object", "something else")),
+            other => Err(invalid_arguments("an object", json_kind(other))),
         };
         self
     }
@@ -86,6 +86,17 @@ pub(super) fn object(arguments: impl Serialize) -> Result<Json, Error> {
         serde_json::Value::Object(_) => Ok(Json::from_value(&value)),
         serde_json::Value::Null => Ok(ObjectWriter::new().finish()),
         other => Err(invalid_arguments("an object", kind(&other))),
+    }
+}
+
+fn json_kind(kind: JsonKind) -> &'static str {
+    match kind {
+        JsonKind::Object => "an object",
+        JsonKind::Array => "an array",
+        JsonKind::String => "a string",
+        JsonKind::Number => "a number",
+        JsonKind::Bool => "true or false",
+        JsonKind::Null => "null",
     }
 }
 

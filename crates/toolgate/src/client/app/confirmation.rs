@@ -40,7 +40,9 @@ impl Rule for EveryTool {
 
     fn decide<'a>(&'a self, call: &'a Call, _: &'a Item) -> MaybeReady<'a> {
         MaybeReady::Ready(match call.op {
-            Op::Tool => RuleDecision::Ask("the application confirms every call".to_owned()),
+            Op::Tool => {
+                RuleDecision::Ask("the application confirms every tool call itself".to_owned())
+            }
             _ => RuleDecision::Allow,
         })
     }

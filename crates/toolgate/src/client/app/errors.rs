@@ -6,7 +6,7 @@ use toolgate_core::{Error, ErrorKind, SchemaViolation};
 /// Returns the error for arguments that cannot be sent.
 pub(super) fn invalid_arguments(expected: &str, got: impl Into<String>) -> Error {
     let got = got.into();
-    let text = format!("invalid arguments: expected {expected}, got {got}");
+    let text = format!("the arguments cannot be sent: expected {expected}, got {got}");
     let problem = SchemaViolation {
         path: String::new(),
         expected: expected.to_owned(),

@@ -75,7 +75,7 @@ impl Client {
             questions.guard.merge(std::mem::take(&mut open));
             if call.round.number >= inner.max_rounds {
                 let text = format!(
-                    "the server requested input in more than {} rounds",
+                    "the server requested input in more than {} rounds, which is the limit",
                     inner.max_rounds
                 );
                 return Err(Error::new(ErrorKind::Upstream, text));

@@ -38,7 +38,7 @@ impl Client {
         item.map(ListedItem).ok_or_else(|| {
             Error::new(
                 ErrorKind::NotFound,
-                format!("the skill {uri} cannot be used"),
+                format!("the skill {uri} is withheld or not offered, so it cannot be used"),
             )
         })
     }
@@ -69,7 +69,7 @@ impl Client {
             None => format!("{}/{file}", stated.root),
         };
         if stated.file(&uri).is_none() {
-            return Err(blocked_file("the entry of the skill does not state it"));
+            return Err(blocked_file("the entry of the skill does not list it"));
         }
         let read = self.read(&uri).await?;
         // Checked again: the cached list may have changed since this entry was returned.

@@ -178,7 +178,9 @@ impl HttpTransport {
             carrier,
         );
         // If it was the reply, the caller has it by now, and this error is ignored.
-        Err(RequestFailure::Malformed("it is no reply to this request"))
+        Err(RequestFailure::Malformed(
+            "it is not a reply to this request",
+        ))
     }
 
     /// Returns the failure that an error response means.

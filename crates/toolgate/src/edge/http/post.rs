@@ -150,7 +150,7 @@ async fn handle_stateless(
         JsonRpcMessage::Reply { .. } => {
             return Err(bad(RpcError::new(
                 code::INVALID_REQUEST,
-                "clients do not send responses in this revision",
+                "this protocol revision has no requests from the server, so a client must not send responses",
             )));
         }
     };

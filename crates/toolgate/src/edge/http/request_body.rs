@@ -62,7 +62,7 @@ where
             let mut answer = rejected_response(
                 StatusCode::REQUEST_TIMEOUT,
                 code::INVALID_REQUEST,
-                "the body took too long, or paused for too long",
+                "the request body took too long, or paused for too long; send the request again",
             );
             answer
                 .headers_mut()
@@ -76,7 +76,7 @@ where
         Err(BodyReadError::Failed(_)) => {
             return no(
                 StatusCode::BAD_REQUEST,
-                "the body could not be read to its end",
+                "the request body ended early; send the request again",
             );
         }
         Ok(bytes) => bytes,
@@ -111,7 +111,7 @@ fn too_large_response(limit: usize) -> BodyReadResponse {
     let mut answer = rejected_response(
         StatusCode::PAYLOAD_TOO_LARGE,
         code::INVALID_REQUEST,
-        &format!("a message may have {limit} bytes at most"),
+        &format!("the message is longer than {limit} bytes, which is the limit"),
     );
     answer
         .headers_mut()

@@ -138,7 +138,7 @@ async fn wait_for_result(
         if changes.changed().await.is_err() {
             return Err(RpcError::new(
                 code::INTERNAL_ERROR,
-                "the task ended without an answer",
+                "internal error: the task ended without a result; its call may have taken effect, so check before you repeat it",
             ));
         }
     }

@@ -357,5 +357,8 @@ impl Drop for RemoveTaskOnDrop<'_> {
 }
 
 fn no_response_error() -> RpcError {
-    RpcError::new(code::INTERNAL_ERROR, "the call ended without an answer")
+    RpcError::new(
+        code::INTERNAL_ERROR,
+        "internal error: the call ended without a result; it may have taken effect, so check before you repeat it",
+    )
 }

@@ -34,7 +34,9 @@ impl TaskAddError {
             TaskAddError::TotalLimit(most) => {
                 format!("there are {most} tasks, which is the limit; try again later")
             }
-            TaskAddError::NotStored(why) => format!("the task cannot be stored: {why}"),
+            TaskAddError::NotStored(why) => format!(
+                "this call cannot run as a task, because its task cannot be stored: {why}; call again later, or without a task"
+            ),
         }
     }
 }

@@ -399,7 +399,13 @@ async fn an_old_list_holds_while_a_new_one_cannot_be_read() {
             .unwrap()
             .is_same_snapshot(&first)
     );
-    assert!(remote.status().last_problem.unwrap().contains("stale list"));
+    assert!(
+        remote
+            .status()
+            .last_problem
+            .unwrap()
+            .contains("last known list")
+    );
     drop(peer);
     remote.closed().await;
     assert_eq!(

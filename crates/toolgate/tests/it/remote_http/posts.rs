@@ -110,18 +110,18 @@ async fn a_response_that_is_no_reply_is_an_error_of_its_request() {
         ("200 OK", "text/html", "<p>", "neither JSON"),
         ("200 OK", json, "", "the text is empty"),
         ("200 OK", json, "{\"jsonrpc\":\"2.0\",", "not JSON"),
-        ("200 OK", json, "{}", "no reply"),
+        ("200 OK", json, "{}", "not a reply"),
         (
             "200 OK",
             json,
             r#"{"jsonrpc":"2.0","id":99,"result":{}}"#,
-            "no reply",
+            "not a reply",
         ),
         (
             "200 OK",
             json,
             r#"{"jsonrpc":"2.0","method":"notifications/x"}"#,
-            "no reply",
+            "not a reply",
         ),
         (
             "200 OK",

@@ -158,9 +158,11 @@ fn rebuild(path: &Path, why: &rusqlite::Error) -> Option<Connection> {
     };
     let then = match made {
         Some(_) => "it is rebuilt",
-        None => "the segments are read instead",
+        None => "the search reads the whole audit log instead",
     };
-    eprintln!("toolgate: the index {shown} cannot be used ({told}); {then}");
+    eprintln!(
+        "toolgate: the search index of the audit log, {shown}, cannot be used ({told}); {then}"
+    );
     made
 }
 
