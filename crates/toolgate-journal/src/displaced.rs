@@ -71,7 +71,7 @@ impl JournalWriter {
             digest: digest::Context::new(&digest::SHA256),
         };
         let copied = self.segment.copy_to(&mut copy).and_then(|()| {
-            let digest = crate::record::hex(copy.digest.clone().finish().as_ref());
+            let digest = toolgate_protocol::hex::encode(copy.digest.clone().finish().as_ref());
             if digest != self.contents.sha256() {
                 return Err(io::Error::other("the open file was changed as well"));
             }

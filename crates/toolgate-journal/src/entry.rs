@@ -1,8 +1,8 @@
 //! Entries that callers append to the journal.
 
-use crate::canonical_json;
 use crate::error::Error;
 use serde_json::{Map, Value};
+use toolgate_protocol::json::rfc8785;
 
 /// Field names that the journal fills in itself.
 const RESERVED_FIELDS: [&str; 10] = [
@@ -153,9 +153,10 @@ impl ValidatedEntry {
                     "the field name `{name}` is reserved; choose another"
                 )));
             }
-            fields.push((name.clone(), canonical_json::text(value)?));
+            let value = rfc8785::to_string(value).map_err(|why| Error::entry(why.to_string()))?;
+            fields.push((name.clone(), value));
         }
-        fields.sort_by(|a, b| canonical_json::key_order(&a.0, &b.0));
+        fields.sort_by(|a, b| rfc8785::compare_keys(&a.0, &b.0));
         let mut ready = Self {
             event: entry.event,
             fields,

@@ -1,10 +1,10 @@
 //! Entry points for fuzz targets. Not public API: it changes without notice.
 
-use crate::{state::line::StateChange, verify::canonical_parser::CanonicalLine};
+use crate::{state::line::StateChange, verify::record_line::RecordLine};
 
 /// Returns whether the verifier accepts a line as the canonical JSON of one object.
 pub fn is_canonical_line(line: &[u8]) -> bool {
-    CanonicalLine::parse(line).is_ok()
+    RecordLine::parse(line).is_ok()
 }
 
 /// Parses the line of a state file after giving it the right hash, so that input reaches the reader behind the check.

@@ -2,15 +2,18 @@
 
 use crate::disk::{SegmentDisk, open_private};
 use crate::error::Error;
-use crate::record::hex;
 use ring::rand::{SecureRandom, SystemRandom};
 use ring::{digest, hmac};
 use std::fs;
 use std::io::{self, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use toolgate_protocol::hex;
 
 const NAME: &str = "mac.key";
+
+/// Length of a key in bytes.
+const KEY_BYTES: usize = 32;
 
 /// HMAC-SHA-256 key of 32 random bytes, stored as 64 hexadecimal digits in `mac.key`.
 #[derive(Debug)]
@@ -34,7 +37,7 @@ impl MacKey {
     pub(crate) fn mac(&self, give: impl FnOnce(&mut dyn FnMut(&[u8]))) -> String {
         let mut context = hmac::Context::with_key(&self.mac);
         give(&mut |bytes| context.update(bytes));
-        hex(context.sign().as_ref())
+        hex::encode(context.sign().as_ref())
     }
 }
 
@@ -45,7 +48,7 @@ pub(crate) fn existing_digest(dir: &Path) -> Option<String> {
 
 fn digest_of(secret: &[u8]) -> String {
     let text = [b"toolgate-journal-key-id\n", secret].concat();
-    hex(digest::digest(&digest::SHA256, &text).as_ref())
+    hex::encode(digest::digest(&digest::SHA256, &text).as_ref())
 }
 
 /// Returns the 32 secret bytes of a key file, generating them on first use.
@@ -63,7 +66,7 @@ pub(crate) fn random_hex<const N: usize>() -> io::Result<String> {
     SystemRandom::new()
         .fill(&mut bytes)
         .map_err(|_| io::Error::other("the system provides no random numbers"))?;
-    Ok(hex(&bytes))
+    Ok(hex::encode(&bytes))
 }
 
 /// Generates a key in a temporary file and links it to its name, so that concurrent processes agree on one key.
@@ -71,7 +74,7 @@ fn make(dir: &Path, path: &Path, disk: &dyn SegmentDisk) -> io::Result<()> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let beside = dir.join(format!("{name}.{}", random_hex::<8>()?));
     let mut file = open_private(&beside, true)?;
-    file.write_all(random_hex::<32>()?.as_bytes())?;
+    file.write_all(random_hex::<KEY_BYTES>()?.as_bytes())?;
     file.sync_all()?;
     let linked = fs::hard_link(&beside, path);
     fs::remove_file(&beside)?;
@@ -88,17 +91,10 @@ fn read(path: &Path) -> io::Result<Vec<u8>> {
         ));
     }
     let text = fs::read_to_string(path)?;
-    unhex(text.trim()).ok_or_else(|| {
+    let secret = hex::decode(text.trim()).filter(|secret| secret.len() == KEY_BYTES);
+    secret.ok_or_else(|| {
         io::Error::other(
             "it is not 64 hexadecimal digits; restore it, or delete it to get a new key",
         )
     })
-}
-
-fn unhex(text: &str) -> Option<Vec<u8>> {
-    let plain = text.len() == 64 && text.bytes().all(|b| b.is_ascii_hexdigit());
-    let pairs = (0..64)
-        .step_by(2)
-        .map(|at| u8::from_str_radix(text.get(at..at + 2)?, 16).ok());
-    if plain { pairs.collect() } else { None }
 }

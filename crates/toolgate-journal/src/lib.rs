@@ -105,7 +105,6 @@
 #[path = "fuzz.rs"]
 pub mod __fuzz;
 mod abandoned;
-mod canonical_json;
 mod chain;
 mod checkpoints;
 mod disk;

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
+use toolgate_protocol::json::Json;
 
 const READ_BLOCK_BYTES: u64 = 64 * 1024;
 
@@ -40,7 +41,11 @@ pub struct SegmentLine {
 impl SegmentLine {
     fn parse(chain: &str, bytes: &[u8]) -> Self {
         let raw = String::from_utf8_lossy(bytes).into_owned();
-        let fields: Map<String, Value> = serde_json::from_str(&raw).unwrap_or_default();
+        let record = Json::read_stored(raw.as_bytes()).map(|record| record.to_value());
+        let fields = match record {
+            Ok(Value::Object(fields)) => fields,
+            _ => Map::new(),
+        };
         let number = |name| fields.get(name).and_then(Value::as_u64).unwrap_or(0);
         let event = fields
             .get("ev")

@@ -1,6 +1,5 @@
 //! Records: an entry, its position in the chain, and the hash over both.
 
-use crate::canonical_json;
 use crate::entry::{AuditEntry, ValidatedEntry};
 use crate::error::Error;
 use crate::options::MAX_RECORD_BYTES;
@@ -8,6 +7,7 @@ use ring::digest;
 use std::fs;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use toolgate_protocol::{hex, json::rfc8785};
 
 /// Domain separator of record hashes.
 const DOMAIN: &[u8] = b"toolgate-journal-record-v1\n";
@@ -70,16 +70,16 @@ impl ChainTip {
                 .iter()
                 .map(|(name, value)| (name.as_str(), value.as_str())),
         );
-        members.sort_by(|a, b| canonical_json::key_order(a.0, b.0));
+        members.sort_by(|a, b| rfc8785::compare_keys(a.0, b.0));
         let (mut out, mut at) = (String::from("{"), None);
         for (index, (name, value)) in members.into_iter().enumerate() {
             if index > 0 {
                 out.push(',');
             }
-            if at.is_none() && canonical_json::key_order(name, "h").is_gt() {
+            if at.is_none() && rfc8785::compare_keys(name, "h").is_gt() {
                 at = Some(out.len());
             }
-            canonical_json::put_string(&mut out, name);
+            rfc8785::write_string(&mut out, name);
             out.push(':');
             out.push_str(value);
         }
@@ -103,16 +103,6 @@ impl ChainTip {
     }
 }
 
-/// Returns bytes as lower-case hexadecimal digits.
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    bytes
-        .iter()
-        .flat_map(|b| [DIGITS[usize::from(b >> 4)], DIGITS[usize::from(b & 15)]])
-        .map(char::from)
-        .collect()
-}
-
 /// Returns the time in UTC, in microseconds since the Unix epoch.
 pub(crate) fn utc_us() -> u64 {
     let since = SystemTime::now()
@@ -125,7 +115,7 @@ fn hash(body: &str) -> String {
     let mut context = digest::Context::new(&digest::SHA256);
     context.update(DOMAIN);
     context.update(body.as_bytes());
-    hex(context.finish().as_ref())
+    hex::encode(context.finish().as_ref())
 }
 
 /// Returns the monotonic time in microseconds; nanoseconds would exceed 2^53 after 104 days.

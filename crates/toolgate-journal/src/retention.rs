@@ -5,10 +5,11 @@ use crate::entry::{AuditEntry, AuditEvent};
 use crate::error::Error;
 use crate::record::utc_us;
 use crate::writer::JournalWriter;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
+use toolgate_protocol::json::Json;
 
 /// File in the audit log directory that suspends retention.
 const HOLD: &str = "hold";
@@ -82,8 +83,8 @@ impl JournalWriter {
         Ok(all)
     }
 
-    fn exceeds_retention(&self, seal: &Map<String, Value>, rest: u64) -> bool {
-        let sealed = seal.get("ts").and_then(Value::as_u64);
+    fn exceeds_retention(&self, seal: &Json, rest: u64) -> bool {
+        let sealed = seal.get("ts").and_then(|at| at.u64());
         let age = utc_us().saturating_sub(sealed.unwrap_or(u64::MAX));
         let old = |keep: std::time::Duration| u128::from(age) > keep.as_micros();
         self.options.retain_age.is_some_and(old)
@@ -91,8 +92,8 @@ impl JournalWriter {
     }
 }
 
-fn retirement_entry(old: &RetirableSegment, seal: &Map<String, Value>) -> AuditEntry {
-    let value = |name| seal.get(name).cloned().unwrap_or_default();
+fn retirement_entry(old: &RetirableSegment, seal: &Json) -> AuditEntry {
+    let value = |name| seal.get(name).map_or(Value::Null, |value| value.to_value());
     AuditEntry::new(AuditEvent::SEGMENT_RETIRED)
         .with("bytes", old.bytes)
         .with("count", value("count"))
@@ -104,7 +105,7 @@ fn retirement_entry(old: &RetirableSegment, seal: &Map<String, Value>) -> AuditE
 }
 
 /// Returns the last record of a file if it is a complete seal.
-fn read_seal(file: &Path) -> Option<Map<String, Value>> {
+fn read_seal(file: &Path) -> Option<Json> {
     let mut input = File::open(file).ok()?;
     let length = input.metadata().ok()?.len();
     let start = length.saturating_sub(MAX_SEAL_BYTES);
@@ -112,6 +113,6 @@ fn read_seal(file: &Path) -> Option<Map<String, Value>> {
     let mut bytes = Vec::new();
     input.take(MAX_SEAL_BYTES).read_to_end(&mut bytes).ok()?;
     let line = bytes.strip_suffix(b"\n")?.rsplit(|b| *b == b'\n').next()?;
-    let seal: Map<String, Value> = serde_json::from_slice(line).ok()?;
-    (seal.get("ev")?.as_str()? == "segment.sealed").then_some(seal)
+    let seal = Json::read_stored(line).ok()?;
+    (seal.get("ev")?.str_cow()? == "segment.sealed").then_some(seal)
 }

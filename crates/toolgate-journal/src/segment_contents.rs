@@ -1,9 +1,9 @@
 //! State of the segment that a writer appends to, and of the open calls.
 
 use crate::entry::{AuditEvent, ValidatedEntry};
-use crate::record::hex;
 use ring::digest;
 use std::collections::BTreeMap;
+use toolgate_protocol::{hex, json::rfc8785};
 
 /// Contents of the current segment: size, start time, and digest.
 #[derive(Clone)]
@@ -50,7 +50,7 @@ impl SegmentContents {
 
     /// Returns the SHA-256 digest of the segment in hexadecimal.
     pub(crate) fn sha256(&self) -> String {
-        hex(self.digest.clone().finish().as_ref())
+        hex::encode(self.digest.clone().finish().as_ref())
     }
 }
 
@@ -94,6 +94,6 @@ impl OpenCalls {
 
 fn quoted(text: &str) -> String {
     let mut out = String::new();
-    crate::canonical_json::put_string(&mut out, text);
+    rfc8785::write_string(&mut out, text);
     out
 }

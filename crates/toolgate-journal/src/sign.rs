@@ -4,12 +4,13 @@ use crate::disk::SegmentDisk;
 use crate::entry::{AuditEntry, AuditEvent};
 use crate::error::Error;
 use crate::key;
-use crate::record::{ChainTip, hex, utc_us};
+use crate::record::{ChainTip, utc_us};
 use ring::signature::{Ed25519KeyPair, KeyPair};
 use std::fmt;
 use std::fs;
 use std::io;
 use std::path::Path;
+use toolgate_protocol::hex;
 
 const NAME: &str = "checkpoint.key";
 
@@ -31,7 +32,7 @@ impl CheckpointSigner {
             let cause = io::Error::other("it is not an Ed25519 key; restore it");
             Error::open("read the key", &dir.join(NAME), cause)
         })?;
-        let public = hex(pair.public_key().as_ref());
+        let public = hex::encode(pair.public_key().as_ref());
         Ok(Self { pair, public })
     }
 
@@ -46,7 +47,7 @@ impl CheckpointSigner {
             .with("head", head.as_str())
             .with("key", self.public.as_str())
             .with("last", last)
-            .with("sig", hex(self.pair.sign(text.as_bytes()).as_ref()))
+            .with("sig", hex::encode(self.pair.sign(text.as_bytes()).as_ref()))
     }
 }
 

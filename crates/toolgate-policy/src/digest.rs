@@ -3,6 +3,7 @@
 use ring::digest::{SHA256, digest};
 use std::sync::Arc;
 use toolgate_core::{Item, Json};
+use toolgate_protocol::hex;
 
 /// SHA-256 of a definition as canonical JSON, hexadecimal.
 pub(crate) struct DefinitionDigest(String);
@@ -30,13 +31,5 @@ pub(crate) fn of_text(text: &str) -> String {
 
 /// Returns the SHA-256 of bytes, hexadecimal.
 pub(crate) fn of_bytes(bytes: &[u8]) -> String {
-    hex(digest(&SHA256, bytes).as_ref())
-}
-
-fn hex(bytes: &[u8]) -> String {
-    let digit = |n: u8| char::from_digit(u32::from(n), 16).unwrap_or('0');
-    bytes
-        .iter()
-        .flat_map(|b| [digit(b >> 4), digit(b & 15)])
-        .collect()
+    hex::encode(digest(&SHA256, bytes).as_ref())
 }

@@ -1,6 +1,7 @@
 //! Model Context Protocol without I/O: no runtime, no clock, no sockets.
 //!
 //! - [`json`]: the strict JSON reader, the only entry for untrusted bytes.
+//! - [`hex`]: hexadecimal text.
 //! - [`message`]: the JSON-RPC envelope. [`batch`]: batches of them.
 //! - [`method`]: method names, parameters and results, one file a method.
 //! - [`dialect`]: differences between protocol revisions, one file a revision.
@@ -12,6 +13,7 @@
 
 pub mod batch;
 pub mod dialect;
+pub mod hex;
 pub mod json;
 pub mod memory_budget;
 pub mod message;

@@ -11,7 +11,10 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 use toolgate_core::{Call, Error, ErrorKind, RoundSlots};
-use toolgate_protocol::json::{Json, JsonLimits, ObjectWriter};
+use toolgate_protocol::{
+    hex,
+    json::{Json, JsonLimits, ObjectWriter},
+};
 
 /// Encrypts and authenticates the state of a call that waits for input.
 pub(crate) struct Seal {
@@ -142,7 +145,7 @@ impl Seal {
             .key
             .seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), bound, &mut text)
             .map_err(|_| no_random_bytes())?;
-        Ok(encode(&first.id) + &encode(&nonce) + &encode(&text))
+        Ok(hex::encode(&first.id) + &hex::encode(&nonce) + &hex::encode(&text))
     }
 
     /// Returns a digest of server, caller, method, item name and arguments. As associated data it prevents moving a
@@ -259,22 +262,12 @@ fn no_random_bytes() -> Error {
     )
 }
 
-fn encode(bytes: &[u8]) -> String {
-    bytes.iter().map(|b| format!("{b:02x}")).collect()
-}
-
+/// Reads lower-case digits only, so that a state has exactly one spelling.
 fn decode(text: &str) -> Option<Vec<u8>> {
-    let bytes = text.as_bytes();
-    let good = bytes.len() <= MAX_STATE_BYTES * 2
-        && bytes.len().is_multiple_of(2)
-        // Lower-case digits only, so that a state has exactly one spelling.
-        && bytes.iter().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
-    let digit = |b: u8| (b as char).to_digit(16).map(|d| d as u8);
-    let pair = |p: &[u8]| Some(digit(*p.first()?)? << 4 | digit(*p.get(1)?)?);
-    if good {
-        bytes.chunks(2).map(pair).collect()
-    } else {
-        None
+    let lower_case = !text.bytes().any(|b| b.is_ascii_uppercase());
+    match text.len() <= MAX_STATE_BYTES * 2 && lower_case {
+        true => hex::decode(text),
+        false => None,
     }
 }
 
@@ -365,7 +358,7 @@ mod tests {
         for (at, bit) in (0..bytes.len()).flat_map(|at| (0..8).map(move |bit| (at, bit))) {
             let mut bad = bytes.clone();
             bad[at] ^= 1 << bit;
-            refused(encode(&bad).as_bytes());
+            refused(hex::encode(&bad).as_bytes());
         }
         for (at, bit) in (0..text.len()).flat_map(|at| (0..8).map(move |bit| (at, bit))) {
             let mut bad = text.clone().into_bytes();

@@ -15,6 +15,7 @@ use std::{
 };
 use toolgate::ids;
 use toolgate_policy::{ApprovalChannel, Approver, StateRow, StateStore, WritePrecondition};
+use toolgate_protocol::hex;
 
 /// Lifetime of an unused link.
 const CONSOLE_LINK_LIFETIME: Duration = Duration::from_secs(24 * 3600);
@@ -251,7 +252,7 @@ pub(crate) async fn revoke_all_sessions(store: &dyn StateStore) -> Result<usize,
 fn digest_of(what: &str, secret: &str) -> String {
     let text = format!("toolgate-console-{what}-v1\n{secret}");
     let digest = digest(&SHA256, text.as_bytes());
-    digest.as_ref().iter().map(|b| format!("{b:02x}")).collect()
+    hex::encode(digest.as_ref())
 }
 
 fn number(row: &StateRow, name: &str) -> Option<u64> {

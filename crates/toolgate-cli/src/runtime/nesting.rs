@@ -5,7 +5,7 @@
 
 use crate::config::ConfigSource;
 use ring::digest::{SHA256, digest};
-use std::path::Path;
+use toolgate_protocol::hex;
 
 /// Environment variable with the digest of each gateway's config, the outermost first; `-` for a gateway without a
 /// file.
@@ -64,18 +64,10 @@ fn config_digest(source: &ConfigSource) -> String {
         return "-".to_owned();
     };
     let file = std::fs::canonicalize(file).unwrap_or_else(|_| file.clone());
-    let mut hex = hex(&file);
-    hex.truncate(DIGEST_HEX_DIGITS);
-    hex
-}
-
-fn hex(path: &Path) -> String {
-    let digest = digest(&SHA256, path.as_os_str().as_encoded_bytes());
-    digest
-        .as_ref()
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
+    let digest = digest(&SHA256, file.as_os_str().as_encoded_bytes());
+    let mut digits = hex::encode(digest.as_ref());
+    digits.truncate(DIGEST_HEX_DIGITS);
+    digits
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use std::{
 };
 use toolgate::edge::ProtocolServer;
 use toolgate_policy::{StateRow, StateStore, WritePrecondition};
+use toolgate_protocol::hex;
 
 const SEAL_KEYS_TABLE: &str = "seal_keys";
 /// Seconds for which a key seals. It unseals for as long again, which is longer than any state is valid.
@@ -79,14 +80,12 @@ fn new_key() -> Result<String, String> {
     let mut key = [0; 32];
     let filled = SystemRandom::new().fill(&mut key);
     filled.map_err(|_| "the system provides no random bytes".to_owned())?;
-    Ok(key.iter().map(|b| format!("{b:02x}")).collect())
+    Ok(hex::encode(&key))
 }
 
 fn parse_key(row: &StateRow) -> Option<[u8; 32]> {
     let text = row.value.get("key")?.as_str()?;
-    let byte = |at: usize| u8::from_str_radix(text.get(at * 2..at * 2 + 2)?, 16).ok();
-    let bytes: Option<Vec<u8>> = (0..32).map(byte).collect();
-    bytes?.try_into().ok().filter(|_| text.len() == 64)
+    hex::decode(text)?.try_into().ok()
 }
 
 #[cfg(test)]

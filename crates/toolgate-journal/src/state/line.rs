@@ -1,8 +1,8 @@
 //! Serialization of a state change as one line.
 
-use crate::record::hex;
 use ring::digest;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
+use toolgate_protocol::{hex, json::Json};
 
 /// Length in bytes of `,"h":"`, 16 digits and `"}`.
 const HASH_SUFFIX_BYTES: usize = 24;
@@ -44,22 +44,18 @@ impl StateChange {
         if hash != check(body).as_bytes() {
             return None;
         }
-        let mut map: Map<String, Value> = serde_json::from_slice(line).ok()?;
-        let text = |value: Option<Value>| match value {
-            Some(Value::String(text)) => Some(text),
-            _ => None,
-        };
+        let change = Json::read_stored(line).ok()?;
         Some(StateChange {
-            version: map.get("n")?.as_u64()?,
-            table: text(map.remove("t"))?,
-            key: text(map.remove("k"))?,
-            value: map.remove("v"),
+            version: change.get("n")?.u64()?,
+            table: change.get("t")?.string()?,
+            key: change.get("k")?.string()?,
+            value: change.get("v").map(|value| value.to_value()),
         })
     }
 }
 
 fn check(body: &[u8]) -> String {
-    let mut hash = hex(digest::digest(&digest::SHA256, body).as_ref());
+    let mut hash = hex::encode(digest::digest(&digest::SHA256, body).as_ref());
     hash.truncate(16);
     hash
 }

@@ -1,7 +1,7 @@
 //! Verification of one chain: its segments in order, line by line.
 
-use super::canonical_parser::CanonicalLine;
 use super::checkpoints::MirrorCheckpoints;
+use super::record_line::RecordLine;
 use super::report::{ChainReport, FaultPosition, OpenCall, RecordFault};
 use super::rules::check_hash;
 use super::terms::UnsignedEnd;
@@ -156,7 +156,7 @@ impl ChainScan {
         BufReader::new(File::open(file)?)
             .take(MAX_LINE_BYTES + 1)
             .read_until(b'\n', &mut line)?;
-        let read = CanonicalLine::parse(line.strip_suffix(b"\n").unwrap_or(&line));
+        let read = RecordLine::parse(line.strip_suffix(b"\n").unwrap_or(&line));
         let place = read.ok().and_then(|record| {
             let last = record.number("seq")?.checked_sub(1)?;
             Some((last, record.text("prev")?))
@@ -213,8 +213,8 @@ impl ChainScan {
             }
         }
         let whole = whole.ok_or(RecordFault::Form("it has no newline at its end"))?;
-        let record = CanonicalLine::parse(whole).map_err(RecordFault::Form)?;
-        let hash = check_hash(whole, &record)?;
+        let record = RecordLine::parse(whole).map_err(RecordFault::Form)?;
+        let hash = check_hash(&record)?;
         self.check_position(&record)?;
         self.check_own_record(&record)?;
         let seq = self.report.records + 1;

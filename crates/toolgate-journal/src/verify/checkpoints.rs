@@ -1,12 +1,13 @@
 //! Checkpoint signatures, and the checkpoints of mirrors.
 
-use super::canonical_parser::CanonicalLine;
+use super::record_line::RecordLine;
 use super::report::RecordFault;
 use ring::signature::{ED25519, UnparsedPublicKey};
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use toolgate_protocol::hex;
 
 const DOMAIN: &str = "toolgate-journal-checkpoint-v1";
 
@@ -20,7 +21,7 @@ pub(super) struct SignedHead {
 
 /// Parses a checkpoint and verifies its signature. Without `keys`, any key is accepted.
 pub(super) fn verify_checkpoint(
-    record: &CanonicalLine<'_>,
+    record: &RecordLine,
     keys: &[String],
 ) -> Result<SignedHead, RecordFault> {
     const INCOMPLETE: RecordFault = RecordFault::Signature("it lacks a field");
@@ -84,7 +85,7 @@ impl MirrorCheckpoints {
         if line.is_empty() {
             return;
         }
-        match CanonicalLine::parse(line).map(|record| verify_checkpoint(&record, keys)) {
+        match RecordLine::parse(line).map(|record| verify_checkpoint(&record, keys)) {
             Ok(Ok(mark)) => {
                 let chain = self.chains.entry(mark.chain).or_default();
                 chain.insert(mark.last, mark.head);
@@ -95,19 +96,7 @@ impl MirrorCheckpoints {
     }
 }
 
-fn bytes(hex: &str) -> Option<Vec<u8>> {
-    let digit = |b: u8| char::from(b).to_digit(16);
-    let plain = hex
-        .bytes()
-        .all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
-    if !plain || !hex.len().is_multiple_of(2) {
-        return None;
-    }
-    let pairs = hex.as_bytes().chunks(2);
-    pairs
-        .map(|pair| match pair {
-            [a, b] => u8::try_from(digit(*a)? * 16 + digit(*b)?).ok(),
-            _ => None,
-        })
-        .collect()
+/// Returns the bytes of lower-case digits, the only spelling of a checkpoint.
+fn bytes(digits: &str) -> Option<Vec<u8>> {
+    hex::decode(digits).filter(|bytes| hex::encode(bytes) == digits)
 }

@@ -1,6 +1,6 @@
 //! Default locations of checkpoint mirrors.
 
-use super::canonical_parser::CanonicalLine;
+use super::record_line::RecordLine;
 use super::segment_files;
 use super::terms::ChainTerms;
 use crate::chain;
@@ -54,7 +54,7 @@ fn named(home: &Path) -> Option<PathBuf> {
     let mut line = Vec::new();
     let mut input = BufReader::new(File::open(file).ok()?).take(MAX_FIRST_RECORD_BYTES);
     input.read_until(b'\n', &mut line).ok()?;
-    let record = CanonicalLine::parse(line.strip_suffix(b"\n")?).ok()?;
+    let record = RecordLine::parse(line.strip_suffix(b"\n")?).ok()?;
     ChainTerms::parse(&record).mirror
 }
 

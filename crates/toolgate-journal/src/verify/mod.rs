@@ -4,10 +4,10 @@
 //! has its own parser, which accepts only canonical JSON, cuts the text of `h` out of the line and hashes the rest
 //! unchanged.
 
-pub(crate) mod canonical_parser;
 mod chain_scan;
 mod checkpoints;
 mod mirrors;
+pub(crate) mod record_line;
 mod report;
 mod resume;
 mod rules;
@@ -234,8 +234,4 @@ fn segment_files(home: &Path) -> io::Result<Vec<(u64, PathBuf)>> {
     }
     files.sort();
     Ok(files)
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -1,7 +1,7 @@
 //! Verification of the end of a chain, for recovery: a seal covers older segments, which are not read again.
 
-use super::canonical_parser::CanonicalLine;
 use super::chain_scan::{ChainFindings, ChainScan, SegmentIoError};
+use super::record_line::RecordLine;
 use super::rules::check_hash;
 use super::{checkpoints::MirrorCheckpoints, segment_files};
 use std::fs::File;
@@ -92,13 +92,13 @@ fn seal(file: &Path) -> io::Result<Option<SegmentSeal>> {
         return Ok(None);
     };
     let line = lines.rsplit(|b| *b == b'\n').next().unwrap_or_default();
-    let Ok(record) = CanonicalLine::parse(line) else {
+    let Ok(record) = RecordLine::parse(line) else {
         return Ok(None);
     };
     if record.text("ev").as_deref() != Some("segment.sealed") {
         return Ok(None);
     }
-    let hash = check_hash(line, &record).ok();
+    let hash = check_hash(&record).ok();
     Ok(hash
         .zip(record.number("seq"))
         .map(|(hash, seq)| SegmentSeal {

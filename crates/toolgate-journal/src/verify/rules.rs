@@ -1,20 +1,17 @@
 //! Rules for each record, and the state of the chain that follows from it.
 
-use super::canonical_parser::CanonicalLine;
 use super::chain_scan::ChainScan;
 use super::checkpoints;
-use super::hex;
+use super::record_line::RecordLine;
 use super::report::RecordFault;
 use ring::digest;
+use toolgate_protocol::hex;
 
 const DOMAIN: &[u8] = b"toolgate-journal-record-v1\n";
 
 impl ChainScan {
     /// Verifies the journal's own records: checkpoints, seals and retirements.
-    pub(super) fn check_own_record(
-        &mut self,
-        record: &CanonicalLine<'_>,
-    ) -> Result<(), RecordFault> {
+    pub(super) fn check_own_record(&mut self, record: &RecordLine) -> Result<(), RecordFault> {
         let event = record.text("ev").unwrap_or_default();
         if self.current_segment.sealed {
             return Err(RecordFault::Seal("a record follows it: it was added later"));
@@ -39,7 +36,7 @@ impl ChainScan {
         }
     }
 
-    fn checkpoint(&mut self, record: &CanonicalLine<'_>) -> Result<(), RecordFault> {
+    fn checkpoint(&mut self, record: &RecordLine) -> Result<(), RecordFault> {
         let mark = checkpoints::verify_checkpoint(record, &self.keys)?;
         if mark.last != self.report.records || mark.head != self.prev {
             return Err(RecordFault::Signature("it belongs to another position"));
@@ -52,10 +49,10 @@ impl ChainScan {
         Ok(())
     }
 
-    fn seal(&mut self, record: &CanonicalLine<'_>) -> Result<(), RecordFault> {
+    fn seal(&mut self, record: &RecordLine) -> Result<(), RecordFault> {
         let digest = self.current_segment.digest.clone().finish();
         let count = self.report.records + 1 - self.current_segment.first;
-        let fits = record.text("sha256").as_ref() == Some(&hex(digest.as_ref()))
+        let fits = record.text("sha256").as_ref() == Some(&hex::encode(digest.as_ref()))
             && record.number("bytes") == Some(self.current_segment.bytes)
             && record.number("count") == Some(count)
             && record.number("first") == Some(self.current_segment.first)
@@ -69,7 +66,7 @@ impl ChainScan {
         Ok(())
     }
 
-    fn retired(&mut self, record: &CanonicalLine<'_>) {
+    fn retired(&mut self, record: &RecordLine) {
         self.report.last_retired_segment = record.number("segment").unwrap_or(0);
         if let Some(claim) = &mut self.unproven_start
             && record.number("segment") == Some(claim.segment)
@@ -80,7 +77,7 @@ impl ChainScan {
     }
 
     /// Verifies the position of a record in the chain.
-    pub(super) fn check_position(&mut self, record: &CanonicalLine<'_>) -> Result<(), RecordFault> {
+    pub(super) fn check_position(&mut self, record: &RecordLine) -> Result<(), RecordFault> {
         let seq = record
             .number("seq")
             .ok_or(RecordFault::Head("it has no sequence number (\"seq\")"))?;
@@ -128,7 +125,7 @@ impl ChainScan {
     }
 
     /// Updates the state of the chain by a record.
-    pub(super) fn update(&mut self, record: &CanonicalLine<'_>) {
+    pub(super) fn update(&mut self, record: &RecordLine) {
         self.report.records += 1;
         let event = record.text("ev").unwrap_or_default();
         let first = self.report.records == self.current_segment.first;
@@ -152,23 +149,21 @@ impl ChainScan {
     }
 }
 
-/// Cuts `"h":"…",` out of the line, hashes the rest and compares.
-pub(super) fn check_hash(line: &[u8], record: &CanonicalLine<'_>) -> Result<String, RecordFault> {
-    const MISSING: RecordFault = RecordFault::Head("it has no hash (\"h\")");
-    let place = record.member("h").ok_or(MISSING)?.range.clone();
-    let stated = record.text("h").ok_or(MISSING)?;
+/// Hashes the line without its field `h`, and compares.
+pub(super) fn check_hash(record: &RecordLine) -> Result<String, RecordFault> {
+    let stated = record
+        .text("h")
+        .ok_or(RecordFault::Head("it has no hash (\"h\")"))?;
     // `mono` always follows `h`; a record without it is malformed.
-    let rest = line
-        .get(place.end..)
-        .and_then(|rest| rest.strip_prefix(b","))
-        .ok_or(RecordFault::Head(
+    if record.last_name().as_deref() == Some("h") {
+        return Err(RecordFault::Head(
             "the field \"mono\" does not follow its hash (\"h\")",
-        ))?;
-    let mut context = digest::Context::new(&digest::SHA256);
-    for part in [DOMAIN, &line[..place.start], rest] {
-        context.update(part);
+        ));
     }
-    let actual = hex(context.finish().as_ref());
+    let mut context = digest::Context::new(&digest::SHA256);
+    context.update(DOMAIN);
+    context.update(record.without("h").as_str().as_bytes());
+    let actual = hex::encode(context.finish().as_ref());
     if actual == stated {
         Ok(actual)
     } else {

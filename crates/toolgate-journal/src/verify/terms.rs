@@ -1,6 +1,6 @@
 //! Terms of a chain, and whether its unsigned end complies with them.
 
-use super::canonical_parser::CanonicalLine;
+use super::record_line::RecordLine;
 use super::report::RecordFault;
 use std::path::PathBuf;
 
@@ -41,7 +41,7 @@ impl UnsignedBounds {
 
 impl ChainTerms {
     /// Parses the terms of a record.
-    pub(super) fn parse(record: &CanonicalLine<'_>) -> Self {
+    pub(super) fn parse(record: &RecordLine) -> Self {
         let bounds = || {
             Some(UnsignedBounds {
                 batch: record.number("batch_records")?,
@@ -78,12 +78,7 @@ pub(super) struct UnsignedEnd {
 
 impl UnsignedEnd {
     /// Accounts for a record or a checkpoint.
-    pub(super) fn update(
-        &mut self,
-        event: &str,
-        record: &CanonicalLine<'_>,
-        first_of_segment: bool,
-    ) {
+    pub(super) fn update(&mut self, event: &str, record: &RecordLine, first_of_segment: bool) {
         let mono = record.number("mono").unwrap_or(0);
         let checkpoint = event == "checkpoint";
         let starts = matches!(event, "genesis" | "recovered");

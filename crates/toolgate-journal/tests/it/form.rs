@@ -140,7 +140,7 @@ fn key() -> impl Strategy<Value = String> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
-    // The verifier's own reader accepts only canonical lines, so `intact` says that all of them are.
+    // The verifier accepts only canonical lines, so `intact` says that all of them are.
     #[test]
     fn any_fields_are_recorded_in_canonical_form(
         entries in prop::collection::vec(prop::collection::hash_map(key(), value(), 0..6), 1..20)

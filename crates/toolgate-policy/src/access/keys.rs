@@ -17,6 +17,7 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 use toolgate_core::{Caller, Error};
+use toolgate_protocol::hex;
 
 /// Prefix of every API key.
 pub const KEY_PREFIX: &str = "tg_";
@@ -51,7 +52,7 @@ impl NewApiKey {
         let mut bytes = [0; 32];
         let filled = SystemRandom::new().fill(&mut bytes);
         filled.map_err(|_| ApiKeyError::NoRandom)?;
-        let text = format!("{KEY_PREFIX}{}", hex(&bytes));
+        let text = format!("{KEY_PREFIX}{}", hex::encode(&bytes));
         Ok(NewApiKey {
             text,
             old_valid_until: old,
@@ -215,14 +216,9 @@ fn equal_in_constant_time(one: &ApiKeyDigest, other: &ApiKeyDigest) -> bool {
     std::hint::black_box(differing) == 0
 }
 
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|b| format!("{b:02x}")).collect()
-}
-
-fn unhex(text: &str) -> Option<ApiKeyDigest> {
-    let byte = |at: usize| u8::from_str_radix(text.get(at * 2..at * 2 + 2)?, 16).ok();
-    let bytes: Option<Vec<u8>> = (0..32).map(byte).collect();
-    bytes?.try_into().ok().filter(|_| text.len() == 64)
+/// Returns the digest that hexadecimal digits spell.
+fn parse_digest(text: &str) -> Option<ApiKeyDigest> {
+    hex::decode(text)?.try_into().ok()
 }
 
 fn is_valid_name(name: &str) -> bool {

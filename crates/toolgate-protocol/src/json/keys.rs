@@ -38,10 +38,6 @@ impl<'a> ObjectKeys<'a> {
         key: Cow<'a, str>,
         limit: usize,
     ) -> Result<(), ReadErrorKind> {
-        // C libraries end a key at U+0000, which only an escape can produce here.
-        if matches!(&key, Cow::Owned(key) if key.contains('\0')) {
-            return Err(ReadErrorKind::DuplicateKey);
-        }
         let own = few.get(self.first..).unwrap_or_default();
         let new = if self.hashed.is_none() && own.len() < MAX_LINEAR_KEYS.min(limit) {
             let new = own.iter().all(|other| **other != *key);

@@ -1,4 +1,7 @@
 //! Strict JSON: untrusted bytes enter only through [`Json::read`] and its variants.
+//!
+//! There are two canonical forms: [`Json::canonical`] for digests of definitions and arguments, and [`rfc8785`] for audit
+//! records.
 
 mod canonical;
 mod edit;
@@ -9,6 +12,7 @@ mod member_index;
 mod member_positions;
 mod number;
 mod reader;
+pub mod rfc8785;
 mod scan;
 mod text;
 mod value;
@@ -138,6 +142,7 @@ impl Json {
     ) -> Result<ServerText, (ReadError, Vec<u8>)> {
         let lenient = ReaderLeniency {
             duplicate_keys: lists,
+            nul_keys: false,
             surrogates: true,
         };
         let read = reader::read(reader::owned(bytes, limits)?, limits, lenient)?;

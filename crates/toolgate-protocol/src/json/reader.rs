@@ -98,6 +98,8 @@ fn fits(bytes: &[u8], limits: &JsonLimits) -> Result<(), ReadError> {
 pub(super) struct ReaderLeniency {
     /// Accepts duplicate keys, and keys with U+0000, within arrays; [`ReadText::has_duplicate_keys`] reports them.
     pub(super) duplicate_keys: bool,
+    /// Accepts keys with U+0000.
+    pub(super) nul_keys: bool,
     /// Accepts lone surrogates, which become U+FFFD.
     pub(super) surrogates: bool,
 }
@@ -326,7 +328,13 @@ impl<'a> JsonScanner<'a> {
         let Some(ScanFrame::Object(keys, place)) = self.open.last_mut() else {
             return Err(ReadErrorKind::Syntax);
         };
-        match keys.add(&mut self.keys, key, self.limits.keys) {
+        // C libraries end a key at U+0000, which only an escape can produce here.
+        let cut = !plain && !self.lenient.nul_keys && key.contains('\0');
+        let added = match cut {
+            true => Err(ReadErrorKind::DuplicateKey),
+            false => keys.add(&mut self.keys, key, self.limits.keys),
+        };
+        match added {
             Err(ReadErrorKind::DuplicateKey) if self.lenient.duplicate_keys && self.arrays > 0 => {
                 self.has_duplicate_keys = true;
             }

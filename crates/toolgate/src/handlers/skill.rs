@@ -13,6 +13,7 @@ use std::{
 };
 use toolgate_core::{CacheHint, Definition, ItemKind, Json, ReadResult};
 use toolgate_protocol::{
+    hex,
     json::ObjectWriter,
     method::skills::{self, FILE, MAX_SKILL_BYTES, MAX_SKILL_FILES, SkillFile},
 };
@@ -189,7 +190,7 @@ impl Skill {
         }
         let files = self.files.iter().map(|(path, bytes)| SkillFile {
             uri: self.file_uri(path),
-            digest: hex(digest(&SHA256, bytes).as_ref()),
+            digest: hex::encode(digest(&SHA256, bytes).as_ref()),
             size: bytes.len() as u64,
         });
         let files: Vec<SkillFile> = files.collect();
@@ -294,8 +295,4 @@ impl SkillDirectory {
         self.files.push((path, bytes));
         Ok(())
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -24,6 +24,7 @@ use std::{
     time::Duration,
 };
 use tokio::time::{Instant, sleep};
+use toolgate_protocol::hex;
 
 /// Maximum size of the encrypted file in bytes.
 pub(super) const MAX_STORE_BYTES: u64 = 16 << 20;
@@ -111,10 +112,7 @@ impl CredentialStore for FileCredentialStore {
 
     fn refresh_lock<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<RefreshGuard, StoreError>> {
         let name = digest(&SHA256, key.as_bytes());
-        let name: String = name.as_ref()[..16]
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect();
+        let name = hex::encode(&name.as_ref()[..16]);
         let directory = self.directory.clone();
         Box::pin(async move {
             create_directory(&directory)?;

@@ -54,12 +54,7 @@ pub(crate) fn socket_directory(data: &Path) -> io::Result<PathBuf> {
 fn temporary_directory(data: &Path) -> io::Result<PathBuf> {
     let data = std::path::absolute(data)?;
     let digest = ring::digest::digest(&ring::digest::SHA256, data.as_os_str().as_encoded_bytes());
-    let name: String = digest
-        .as_ref()
-        .iter()
-        .take(8)
-        .map(|b| format!("{b:02x}"))
-        .collect();
+    let name = toolgate_protocol::hex::encode(&digest.as_ref()[..8]);
     Ok(std::env::temp_dir().join(format!(
         "toolgate-{}-{name}",
         rustix::process::getuid().as_raw()

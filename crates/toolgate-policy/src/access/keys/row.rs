@@ -2,11 +2,12 @@
 
 use super::{
     ApiKeyDigest, ApiKeyView, api_keys::generation_of, equal_in_constant_time, from_unix_millis,
-    hex, to_unix_millis, unhex,
+    parse_digest, to_unix_millis,
 };
 use crate::StateRow;
 use serde_json::{Value, json};
 use std::time::{SystemTime, UNIX_EPOCH};
+use toolgate_protocol::hex;
 
 /// The current key of a name, and the key that it replaced.
 #[derive(Clone)]
@@ -34,10 +35,10 @@ impl StoredApiKey {
         };
         let time = |key: &str| number_of(row.value.get(key));
         let text = |key: &str| row.value.get(key).and_then(Value::as_str);
-        let digest = unhex(text("sha256")?)?;
+        let digest = parse_digest(text("sha256")?)?;
         let old = |old: &Value| {
             Some(ReplacedApiKey {
-                digest: unhex(old.get("sha256")?.as_str()?)?,
+                digest: parse_digest(old.get("sha256")?.as_str()?)?,
                 valid_until: number_of(old.get("until"))??,
             })
         };
@@ -69,9 +70,9 @@ impl StoredApiKey {
         let view = &self.view;
         let old = self.old.as_ref();
         json!({
-            "sha256": hex(&self.digest), "holder": self.generation, "created": to_unix_millis(view.created_at),
+            "sha256": hex::encode(&self.digest), "holder": self.generation, "created": to_unix_millis(view.created_at),
             "expires": view.expires_at.map(to_unix_millis), "revoked": view.revoked_at.map(to_unix_millis), "by": view.created_by,
-            "old": old.map(|old| json!({"sha256": hex(&old.digest), "until": to_unix_millis(old.valid_until)})),
+            "old": old.map(|old| json!({"sha256": hex::encode(&old.digest), "until": to_unix_millis(old.valid_until)})),
         })
     }
 
