@@ -12,7 +12,6 @@ mod config;
 mod console;
 mod oauth;
 mod operator;
-mod plural;
 mod pretty_json;
 mod responses;
 mod runtime;

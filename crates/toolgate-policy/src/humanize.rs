@@ -23,12 +23,6 @@ pub(crate) fn size(bytes: usize) -> String {
     }
 }
 
-/// Formats a count with its noun: `1 item`, `2 items`.
-pub(crate) fn count_of(count: u64, noun: &str) -> String {
-    let plural = if count == 1 { "" } else { "s" };
-    format!("{count} {noun}{plural}")
-}
-
 /// Formats one decimal, rounded up, so that one byte over a limit never reads as the limit.
 fn tenths(bytes: usize, unit: usize, name: &str) -> String {
     let tenths = (bytes * 10).div_ceil(unit);
@@ -55,13 +49,6 @@ mod tests {
         assert_eq!(duration(Duration::from_secs(600)), "10 min");
         assert_eq!(duration(Duration::from_secs(601)), "601 s");
         assert_eq!(duration(Duration::from_secs(7200)), "2 h");
-    }
-
-    #[test]
-    fn counts() {
-        assert_eq!(count_of(0, "item"), "0 items");
-        assert_eq!(count_of(1, "item"), "1 item");
-        assert_eq!(count_of(2, "item"), "2 items");
     }
 
     #[test]

@@ -8,6 +8,7 @@
 //! - [`normalize`]: repair of definitions and results that servers send.
 //! - [`request_table`]: tables of the requests in flight with one peer, in both directions.
 //! - [`placeholder`]: texts that replace content which cannot be delivered.
+//! - [`plural`]: counts with their nouns, for messages.
 //! - [`memory_budget`]: memory budget for all messages that are held.
 //! - [`unreadable`]: classification of text that cannot be parsed as a message.
 
@@ -20,5 +21,6 @@ pub mod message;
 pub mod method;
 pub mod normalize;
 pub mod placeholder;
+pub mod plural;
 pub mod request_table;
 pub mod unreadable;

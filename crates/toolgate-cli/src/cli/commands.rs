@@ -24,7 +24,6 @@ use crate::{
         control::{ControlResponse, GatewaySockets},
         revoke_all_sessions,
     },
-    plural::count_of,
     serve::{self, GatewayTransport, StartOptions},
 };
 use data_dir::DataLocation;
@@ -36,6 +35,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 use toolgate::{visible, visible_line};
+use toolgate_protocol::plural::count_of;
 
 /// Failure of a command.
 pub(crate) enum CommandError {

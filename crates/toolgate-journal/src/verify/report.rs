@@ -3,6 +3,7 @@
 use super::terms::ChainTerms;
 use std::fmt;
 use std::path::{Path, PathBuf};
+use toolgate_protocol::plural::count_of;
 
 /// Report about all chains of an audit log directory.
 #[derive(Clone, Debug)]
@@ -390,10 +391,4 @@ impl AuditReport {
         }
         f.write_str("; without a checkpoint mirror, removal of the end of a chain, or of a whole chain, is not detected either")
     }
-}
-
-/// Formats a count with its noun: `1 record`, `2 records`.
-fn count_of(count: u64, noun: &str) -> String {
-    let plural = if count == 1 { "" } else { "s" };
-    format!("{count} {noun}{plural}")
 }

@@ -13,7 +13,6 @@ use crate::{
     config::Config,
     oauth::{self, SignInInstructions},
     operator::api::note_lines,
-    plural::count_of,
     runtime::compose,
     runtime::memory,
     runtime::offline::{DefinitionChoice, OfflineView},
@@ -25,7 +24,7 @@ use toolgate::{
     Caller, DefinitionNote, Item, ItemKind, ListRequest, NoteAction, Service, visible, visible_line,
 };
 use toolgate_guardian::Guardian;
-use toolgate_protocol::memory_budget::MemoryBudget;
+use toolgate_protocol::{memory_budget::MemoryBudget, plural::count_of};
 
 /// Maximum number of names in one line.
 const MAX_LISTED_NAMES: usize = 8;

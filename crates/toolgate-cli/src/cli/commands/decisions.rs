@@ -4,13 +4,13 @@ use super::{Result, collect_lists, print, send_by_id};
 use crate::{
     args::{ApproveOptions, FreezeCommand, FreezeTarget, GrantsCommand, ThawCommand},
     operator::control::GatewaySockets,
-    plural::count_of,
     runtime::call_feed::millis,
     timestamp::format_timestamp,
 };
 use serde_json::{Value, json};
 use std::{path::Path, process::ExitCode, time::SystemTime};
 use toolgate::visible_line;
+use toolgate_protocol::plural::count_of;
 
 /// Runs `toolgate approve`.
 pub(super) fn approve(data: &Path, approve: &ApproveOptions) -> Result<ExitCode> {

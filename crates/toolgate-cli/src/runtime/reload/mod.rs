@@ -9,7 +9,6 @@ mod watch;
 
 use crate::{
     config::{Config, ConfigSource},
-    plural::count_of,
     runtime::active::ActiveSnapshot,
     runtime::call_feed::millis,
     runtime::snapshot::{ConfigSnapshot, GatewayResources},
@@ -23,6 +22,7 @@ use std::{
 };
 use toolgate_journal::{AuditEntry, AuditEvent};
 use toolgate_policy::{SecretRedactor, sanitize_entry};
+use toolgate_protocol::plural::count_of;
 
 /// Reloads the config.
 pub(crate) struct ConfigReloader {

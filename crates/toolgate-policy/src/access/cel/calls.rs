@@ -5,8 +5,8 @@ use super::{
     parse::CelParser,
     tree::{CelExpr, CelFunction, CelMacro},
 };
-use crate::humanize::count_of;
 use regex::{Regex, RegexBuilder};
+use toolgate_protocol::plural::count_of;
 
 /// Name, whether it is a method (`value.name()`), number of arguments besides the receiver, and function.
 const FUNCTIONS: &[(&str, bool, usize, CelFunction)] = &[

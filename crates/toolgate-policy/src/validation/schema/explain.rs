@@ -1,13 +1,14 @@
 //! Explanations of invalid values that a model can act on and that do not contain the value itself.
 
 use super::{SchemaValidator, backtracking};
-use crate::{humanize::count_of, sanitize::text::sanitize_text};
+use crate::sanitize::text::sanitize_text;
 use jsonschema::{
     ValidationError, Validator,
     error::{TypeKind, ValidationErrorKind as Wrong},
 };
 use serde_json::{Map, Value};
 use toolgate_core::SchemaViolation;
+use toolgate_protocol::plural::count_of;
 
 /// Maximum number of reported problems.
 pub(crate) const MAX_SCHEMA_PROBLEMS: usize = 8;

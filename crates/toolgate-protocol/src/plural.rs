@@ -1,7 +1,7 @@
 //! Counts with their nouns, for messages.
 
 /// Formats a count with its noun: `1 server`, `2 servers`.
-pub(crate) fn count_of(count: u64, noun: &str) -> String {
+pub fn count_of(count: u64, noun: &str) -> String {
     let plural = if count == 1 { "" } else { "s" };
     format!("{count} {noun}{plural}")
 }
