@@ -11,7 +11,7 @@ use std::path::Path;
 
 use crate::run::root;
 use imports::{CrateRoot, imported_modules};
-use source::without_tests;
+pub(crate) use source::without_tests;
 
 /// Cycles that remain, with the reason: the crate, the modules in alphabetical order, and why they belong together.
 const REMAINING_CYCLES: [(&str, &[&str], &str); 0] = [];

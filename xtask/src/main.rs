@@ -11,6 +11,7 @@ mod bench;
 mod conformance;
 mod cycles;
 mod docs;
+mod eras;
 mod evidence;
 mod first_use;
 mod install;
@@ -26,7 +27,7 @@ mod words;
 
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: cargo xtask check | test | install | docs | api | requirements | words | cycles | terms | long | interop | bench | conformance
+const USAGE: &str = "usage: cargo xtask check | test | install | docs | api | requirements | words | cycles | eras | terms | long | interop | bench | conformance
   check    format, clippy and unit tests: for every commit
   test     everything: check, licences, documents, all tests, the real clients and servers
   api [--write]
@@ -38,6 +39,7 @@ const USAGE: &str = "usage: cargo xtask check | test | install | docs | api | re
            generated pages, --pages runs no example and builds nothing
   words    how many names and doc comments cannot be searched for or read, against the limits
   cycles   import cycles between the modules of each crate
+  eras     how often code outside toolgate-protocol asks for the era of a revision, against the limit
   terms [--write]
            the search terms against the names and first doc lines of the items that implement them; --write writes the page
   long     the rows of attacks and the fuzz targets with their full counts, which take long, and api
@@ -72,6 +74,7 @@ fn main() -> ExitCode {
         }
         "words" => report.step("words", words::check),
         "cycles" => report.step("import cycles", cycles::check),
+        "eras" => report.step("questions for the era", eras::check),
         "terms" => {
             let write = std::env::args().nth(2).as_deref() == Some("--write");
             report.step("terms", || terms::check(write));

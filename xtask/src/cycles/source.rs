@@ -1,7 +1,7 @@
 //! Source text without comments, literals and test code.
 
 /// Returns the text with its comments and literals blanked out, and without the items that only tests have.
-pub(super) fn without_tests(text: &str) -> String {
+pub(crate) fn without_tests(text: &str) -> String {
     let code = blank_out(text);
     let mut kept = String::new();
     let mut rest = code.as_str();

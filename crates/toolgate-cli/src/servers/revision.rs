@@ -40,14 +40,14 @@ impl SupervisedServer {
         called.map_err(|error| self.explain_error(error))
     }
 
-    /// Returns whether the server is used without a session, after waiting until it is open again.
-    pub(super) async fn is_stateless(&self) -> bool {
+    /// Returns whether the connection carries input requests as results, after waiting until it is open again.
+    pub(super) async fn carries_input_by_result(&self) -> bool {
         if self.caller_connections.is_some() {
             return true;
         }
         let remote = self.wait_until_settled(StartWait::Call, true).await.remote;
         let dialect = remote.and_then(|remote| dialect::find(remote.revision()));
-        dialect.is_some_and(|dialect| dialect.stateless)
+        dialect.is_some_and(|dialect| dialect.input_required_results)
     }
 
     /// Opens the server again if a failed call shows that it sends input requests as results. Returns whether the

@@ -442,7 +442,9 @@ impl Service for SupervisedServer {
             match self.send_call(call).await {
                 Err(error) => match self.reopen_for_input(&again, &error) {
                     // A server without a newer revision would fail the same way.
-                    Some(true) if self.is_stateless().await => self.send_call(again).await,
+                    Some(true) if self.carries_input_by_result().await => {
+                        self.send_call(again).await
+                    }
                     Some(true) => Err(error),
                     Some(false) => Err(self.not_resent_error(error)),
                     None => Err(error),

@@ -1,5 +1,6 @@
 //! Dialects: one table for each protocol revision, and the writer that applies them.
 
+mod features;
 mod input_requests;
 mod tasks;
 mod v2024_11_05;
@@ -8,7 +9,10 @@ mod v2025_06_18;
 mod v2025_11_25;
 mod v2026_07_28;
 
+pub use features::Dialect;
 pub use tasks::with_related_task;
+
+use features::{ImplementationMembers, StructuredSupport};
 
 use crate::{
     json::{Json, JsonKind, ObjectWriter},
@@ -23,71 +27,12 @@ use crate::{
         output::Output,
         prompts_get::PromptResult,
         resources_read::ReadResult,
-        tasks::TaskForm,
         tools_call::ToolResult,
     },
     normalize::without_booleans,
     placeholder,
 };
 use std::borrow::Cow;
-
-/// Protocol revision, as a table of its features.
-#[derive(Debug)]
-pub struct Dialect {
-    /// Revision string, for example `2025-11-25`.
-    pub revision: &'static str,
-    /// True if every request is self-contained (2026-07-28); false if the session starts with a handshake.
-    pub stateless: bool,
-    /// Supported kinds of content.
-    content_kinds: &'static [ContentKind],
-    /// Members of definitions that the revision does not define; they are removed.
-    unknown_members: &'static [&'static str],
-    /// True if the revision has tool annotations.
-    tool_annotations: bool,
-    /// Supported values of `structuredContent`.
-    structured_content: StructuredSupport,
-    /// True if arguments that violate the schema are a tool error, which a model can read, and not a protocol error.
-    pub bad_arguments_are_tool_errors: bool,
-    /// True if progress notifications may have a message.
-    pub progress_message: bool,
-    /// True if the revision has form elicitation.
-    pub elicitation: bool,
-    /// True if the revision has URL elicitation.
-    pub elicitation_url: bool,
-    /// True if URL elicitation requests have an `elicitationId`.
-    pub elicitation_id: bool,
-    /// True if forms may have titled choices (`oneOf`) and multiple choices (arrays).
-    form_choices: bool,
-    /// True if sampling requests may have tools and messages of several blocks.
-    pub sampling_tools: bool,
-    /// True if completion has its own capability.
-    pub completions: bool,
-    /// True if an SSE stream begins with an event without data, and the server may close its connection to make the
-    /// client poll.
-    pub polled_streams: bool,
-    /// Form of tasks in the revision.
-    pub tasks: TaskForm,
-    /// True if a session may send JSON-RPC batches.
-    pub batches: bool,
-    /// Supported members of `Implementation` besides name and version.
-    implementation_members: ImplementationMembers,
-    /// Error code for a resource that does not exist.
-    pub resource_not_found: i64,
-}
-
-#[derive(Debug, PartialEq)]
-enum ImplementationMembers {
-    Nothing,
-    Title,
-    All,
-}
-
-#[derive(Debug, PartialEq)]
-enum StructuredSupport {
-    Unknown,
-    Object,
-    Any,
-}
 
 /// All revisions, newest first.
 pub static ALL: [&Dialect; 5] = [
@@ -106,6 +51,17 @@ pub static LEGACY: &Dialect = &v2025_11_25::DIALECT;
 /// Returns the dialect of a revision.
 pub fn find(revision: &str) -> Option<&'static Dialect> {
     ALL.into_iter().find(|d| d.revision == revision)
+}
+
+/// Returns the revisions without a handshake, newest first.
+pub fn stateless() -> impl Iterator<Item = &'static Dialect> {
+    ALL.into_iter().filter(|d| d.stateless)
+}
+
+/// Returns the revision that a server answers to an `initialize` request: the requested one if it has a handshake, else
+/// the newest that has one (LIFE-08).
+pub fn for_handshake(requested: &str) -> &'static Dialect {
+    find(requested).filter(|d| !d.stateless).unwrap_or(LEGACY)
 }
 
 impl Dialect {
@@ -128,7 +84,7 @@ impl Dialect {
         if self.structured_content == StructuredSupport::Object && !describes_object(&json) {
             json = remove_if_present(json, "outputSchema");
         }
-        if !self.stateless {
+        if !self.boolean_schemas {
             if let Some(input) = json.get("inputSchema")
                 && let Some(mended) = without_booleans(&input)?
             {
@@ -315,13 +271,13 @@ impl Dialect {
     }
 
     fn begin_result(&self, o: &mut ObjectWriter) {
-        if self.stateless {
+        if self.result_type {
             o.constant_member(r#""resultType":"complete""#);
         }
     }
 
     fn write_cache_hint(&self, o: &mut ObjectWriter, hint: CacheHint) {
-        if self.stateless {
+        if self.cache_hints {
             hint.write(o);
         }
     }
@@ -335,7 +291,7 @@ impl Dialect {
     }
 
     fn end_result(&self, o: &mut ObjectWriter, foreign: Option<&Json>, server: &Json) {
-        if self.stateless {
+        if self.result_meta {
             o.object("_meta", |m| {
                 for (key, value) in foreign.into_iter().flat_map(Json::members) {
                     m.raw(&key, &value);

@@ -1,6 +1,7 @@
 //! Revision 2025-11-25.
 
-use super::{Dialect, ImplementationMembers, StructuredSupport};
+use super::Dialect;
+use super::features::{ImplementationMembers, StructuredSupport};
 use crate::message::code;
 use crate::method::content::ContentKind::{Audio, Image, Resource, ResourceLink, Text};
 use crate::method::tasks::TaskForm;
@@ -8,6 +9,25 @@ use crate::method::tasks::TaskForm;
 pub(super) static DIALECT: Dialect = Dialect {
     revision: "2025-11-25",
     stateless: false,
+    request_meta: false,
+    result_meta: false,
+    result_type: false,
+    server_requests: true,
+    input_required_results: false,
+    ping: true,
+    request_log_level: false,
+    subscription_streams: false,
+    roots_list_changed: true,
+    extensions: false,
+    cache_hints: false,
+    empty_cursors: false,
+    boolean_schemas: false,
+    mirrored_headers: false,
+    cancels_by_closing: false,
+    resumable_streams: true,
+    error_statuses: &[],
+    missing_capability_error: false,
+    reserved_error_codes: None,
     content_kinds: &[Text, Image, Resource, Audio, ResourceLink],
     unknown_members: &[],
     tool_annotations: true,

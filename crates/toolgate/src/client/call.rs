@@ -71,16 +71,17 @@ pub(super) fn params(
 ) -> Json {
     let mut o = ObjectWriter::new();
     let listens = call.reporter.has_listener();
-    if listens || peer.dialect.stateless || !call.trace.is_empty() {
+    if listens || peer.dialect.request_meta || !call.trace.is_empty() {
         o.object("_meta", |m| {
             call.trace.write(m);
             if listens {
                 m.raw(meta::PROGRESS, id.json());
             }
-            if peer.dialect.stateless {
+            if peer.dialect.request_meta {
                 let granted = granted_capabilities(call, peer, options);
                 peer.request_meta.write(m, peer.dialect, &granted);
-                if let Some(least) = call.reporter.min_log_level() {
+                let least = call.reporter.min_log_level();
+                if let Some(least) = least.filter(|_| peer.dialect.request_log_level) {
                     m.str(meta::LOG_LEVEL, least);
                 }
             }
@@ -90,7 +91,7 @@ pub(super) fn params(
     if as_task {
         o.object("task", |_| {});
     }
-    if peer.dialect.stateless {
+    if peer.dialect.input_required_results {
         write_input_responses(&mut o, call);
     }
     o.finish().with_permit(call.arguments().raw().permit())
@@ -114,9 +115,10 @@ fn write_input_responses(o: &mut ObjectWriter, call: &Call) {
     }
 }
 
-/// Returns whether a result in a session is `input_required`, which only the stateless revision has.
+/// Returns whether a result is `input_required` although the revision has no such results.
 pub(super) fn is_misplaced_input_request(result: &Json, peer: &NegotiatedServer) -> bool {
-    let kind = result.get("resultType").filter(|_| !peer.dialect.stateless);
+    let allowed = peer.dialect.input_required_results;
+    let kind = result.get("resultType").filter(|_| !allowed);
     kind.and_then(|kind| kind.string())
         .is_some_and(|kind| kind == "input_required")
 }
@@ -131,8 +133,9 @@ pub(super) fn outcome(
     peer: &NegotiatedServer,
     granted: &ClientCapabilities,
 ) -> Result<Outcome, String> {
-    let kind = result.get("resultType").filter(|_| peer.dialect.stateless);
-    match kind
+    match peer
+        .dialect
+        .result_type(result)
         .map(|kind| kind.string().unwrap_or_default())
         .as_deref()
     {

@@ -19,7 +19,7 @@ use tokio::{
 use toolgate_auth::client::AuthError;
 use toolgate_core::{CallReporter, Caller, ChangeCounters, DecisionLog, Error};
 use toolgate_protocol::{
-    dialect::Dialect,
+    dialect::{self, Dialect},
     json::{Json, JsonLimits},
     message::{self, Id, RpcError},
     method::{definition::ItemKind, notifications},
@@ -258,9 +258,10 @@ impl ServerConnection {
         self.transport.keeps_session()
     }
 
-    /// Returns whether the revision is known and stateless.
-    pub(super) fn is_stateless(&self) -> bool {
-        self.dialect.get().is_some_and(|dialect| dialect.stateless)
+    /// Returns the negotiated revision; before that, the newest with a handshake. Its rules fit a server that has not
+    /// answered yet: such a server may send requests and notifications that nothing was asked for.
+    pub(super) fn current_dialect(&self) -> &'static Dialect {
+        self.dialect.get().copied().unwrap_or(dialect::LEGACY)
     }
 
     /// Sends a notification with priority over queued requests.
@@ -448,10 +449,8 @@ impl Drop for RequestGuard<'_> {
         if !self.link.is_http() {
             self.link.cancelled_log_callers.record(&waiting.purpose);
         }
-        let told = self
-            .link
-            .transport
-            .cancels_by_notification(self.link.is_stateless());
+        let dialect = self.link.current_dialect();
+        let told = self.link.transport.cancels_by_notification(dialect);
         if told && waiting.sent.load(Relaxed) && !matches!(waiting.purpose, RequestPurpose::Open) {
             let params = notifications::cancelled(&self.id, cancel_reason(&waiting.purpose));
             self.link.notify(notifications::CANCELLED, Some(&params));

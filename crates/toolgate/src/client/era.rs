@@ -51,6 +51,26 @@ pub(super) fn builder_setting(_: &str, revision: &str) -> String {
     format!("use ClientBuilder::revision({revision:?})")
 }
 
+/// Allowed revisions by the beginning of a connection, each in order of preference.
+pub(super) struct AllowedRevisions {
+    /// Revisions without a handshake.
+    pub(super) stateless: Vec<&'static Dialect>,
+    /// Revisions with a handshake.
+    pub(super) handshake: Vec<&'static Dialect>,
+}
+
+impl AllowedRevisions {
+    /// Returns the revisions that the options allow.
+    pub(super) fn of(options: &RemoteOptions) -> AllowedRevisions {
+        let all = options.revisions.iter().copied();
+        let (stateless, handshake) = all.partition(|dialect| dialect.stateless);
+        AllowedRevisions {
+            stateless,
+            handshake,
+        }
+    }
+}
+
 /// Returns whether a session suits a server with these capabilities.
 pub(super) fn suits_session(keeps_session: bool, capabilities: &Json) -> bool {
     let extensions = capabilities.get("extensions");
@@ -74,7 +94,7 @@ impl EraMismatch {
     /// Recognizes the error of a server. SDKs have no code for it, so their texts are matched. The result only selects
     /// a connection; it has no effect on what is allowed.
     pub(super) fn of_error(dialect: &Dialect, error: &RpcError) -> Option<EraMismatch> {
-        if dialect.stateless {
+        if !dialect.server_requests {
             return EraMismatch::of_text(&error.message);
         }
         let text = error.message.to_ascii_lowercase();
@@ -105,19 +125,17 @@ impl EraMismatch {
     /// Returns the advice for the caller.
     pub(super) fn advice(self, options: &RemoteOptions) -> String {
         let server = &options.origin.server;
-        let (cause, stateless) = match self {
+        let (cause, newest) = match self {
             EraMismatch::InputByResult { .. } => (
                 "the server can request this input only in a revision without sessions",
-                true,
+                dialect::MODERN,
             ),
             EraMismatch::InputByRequest => (
                 "the server can request this input only in a revision with sessions",
-                false,
+                dialect::LEGACY,
             ),
         };
-        let newest = dialect::ALL.iter().find(|d| d.stateless == stateless);
-        let revision = newest.map_or("", |d| d.revision);
-        let setting = (options.revision_setting)(server, revision);
+        let setting = (options.revision_setting)(server, newest.revision);
         format!("{cause}; {setting}")
     }
 

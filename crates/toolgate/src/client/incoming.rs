@@ -10,6 +10,7 @@ use std::sync::{Arc, atomic::Ordering::Relaxed};
 use toolgate_core::ReporterEvent;
 use toolgate_protocol::{
     batch::read_batch,
+    dialect::Dialect,
     json::{Json, JsonKind, ObjectWriter, ReadError},
     memory_budget::MemoryPermit,
     message::{self, Id, JsonRpcMessage, MalformedMessage, RpcError, code},
@@ -49,16 +50,16 @@ impl ServerConnection {
             self.notes
                 .record("its output begins with a byte order mark");
         }
-        self.receive(line, claim, self.is_stateless(), MessageSource::Stream);
+        self.receive(line, claim, self.current_dialect(), MessageSource::Stream);
     }
 
-    /// Handles one message by the era of the stream it came on: the answer to a probe may come on a stateless stream
-    /// before the server's revision is known.
+    /// Handles one message by the revision of the stream it came on. Over HTTP it is that of the request, because the
+    /// server's is unknown until it answers the probe.
     pub(super) fn receive(
         &self,
         line: Vec<u8>,
         claim: MemoryPermit,
-        stateless: bool,
+        dialect: &Dialect,
         carrier: MessageSource<'_>,
     ) {
         if line.iter().all(u8::is_ascii_whitespace) {
@@ -78,14 +79,14 @@ impl ServerConnection {
                 );
             }
         };
-        let batches = self.dialect.get().is_some_and(|dialect| dialect.batches);
-        if !batches || json.kind() != JsonKind::Array {
-            return self.handle_message(&json, JsonRpcMessage::read(&json), stateless, carrier);
+        if !self.current_dialect().batches || json.kind() != JsonKind::Array {
+            return self.handle_message(&json, JsonRpcMessage::read(&json), dialect, carrier);
         }
         match read_batch(&json) {
-            Ok(messages) => json.items().zip(messages).for_each(|(json, message)| {
-                self.handle_message(&json, message, stateless, carrier)
-            }),
+            Ok(messages) => json
+                .items()
+                .zip(messages)
+                .for_each(|(json, message)| self.handle_message(&json, message, dialect, carrier)),
             Err(malformed) => self.malformed(&json, malformed, carrier),
         }
     }
@@ -117,7 +118,7 @@ impl ServerConnection {
         &self,
         json: &Json,
         message: Result<JsonRpcMessage, MalformedMessage>,
-        stateless: bool,
+        dialect: &Dialect,
         carrier: MessageSource<'_>,
     ) {
         match message {
@@ -131,7 +132,7 @@ impl ServerConnection {
                 self.complete_request(id.as_ref(), answer)
             }
             Ok(JsonRpcMessage::Request { id, method, params }) => {
-                self.handle_request(&id, &method, params.as_ref(), stateless, carrier)
+                self.handle_request(&id, &method, params.as_ref(), dialect, carrier)
             }
             Ok(JsonRpcMessage::Notification { method, params }) => {
                 self.handle_notification(&method, params.as_ref())
@@ -157,24 +158,25 @@ impl ServerConnection {
         }
     }
 
-    /// Handles a request of the server, which legacy revisions allow. An application that has the server to itself
+    /// Handles a request of the server, if the revision allows it. An application that has the server to itself
     /// answers; otherwise the request goes to the call during which it came.
     fn handle_request(
         &self,
         id: &Id,
         method: &str,
         params: Option<&Json>,
-        stateless: bool,
+        dialect: &Dialect,
         carrier: MessageSource<'_>,
     ) {
         let of = match carrier {
             MessageSource::Response(of) => Some(of),
             MessageSource::Stream | MessageSource::Unsolicited => None,
         };
-        if stateless {
+        if !dialect.server_requests {
+            let revision = dialect.revision;
             return self.notes.count(
                 ProtocolErrorKind::StrayRequest,
-                "it sent a request, which 2026-07-28 does not allow",
+                format!("it sent a request, which {revision} does not allow"),
             );
         }
         if self.answer_by_application(id, method, params)
@@ -222,7 +224,7 @@ impl ServerConnection {
                 }
             }
             MESSAGE if self.answerer.is_some() => self.log_to_application(params),
-            MESSAGE if self.is_stateless() && self.attribute_log(params) => {}
+            MESSAGE if self.has_request_logs() && self.attribute_log(params) => {}
             CANCELLED => self.cancel_input_request(params),
             ELICITATION_COMPLETE => self.complete_elicitation(params),
             _ => self.count_stray_notification(),
@@ -248,12 +250,14 @@ impl ServerConnection {
         }
     }
 
-    /// Returns whether a change notification was subscribed to. Legacy revisions need no subscription.
+    /// Returns whether each request sets its own log level, so that a log message belongs to a call.
+    fn has_request_logs(&self) -> bool {
+        self.current_dialect().request_log_level
+    }
+
+    /// Returns whether a change notification was subscribed to, if the revision requires that.
     fn is_subscribed(&self, params: Option<&Json>) -> bool {
-        if !self.is_stateless() {
-            return true;
-        }
-        self.notification_stream(params).is_some()
+        !self.current_dialect().subscription_streams || self.notification_stream(params).is_some()
     }
 
     /// Returns the notification stream that a notification belongs to.

@@ -13,8 +13,8 @@ use std::{
 };
 use tokio::time::{Duration, Instant, timeout};
 use toolgate_core::{
-    CacheHint, Catalog, Definition, DefinitionNote, Error, ErrorKind, Item, ItemKind, ListRequest,
-    NoteAction,
+    CacheHint, Catalog, ClientCapabilities, Definition, DefinitionNote, Error, ErrorKind, Item,
+    ItemKind, ListRequest, NoteAction,
 };
 use toolgate_protocol::{
     json::{Json, ObjectWriter},
@@ -294,8 +294,8 @@ impl RemoteServer {
             joined.cut = joined.items.len() > self.options.max_items;
             match page.next {
                 None => return Ok(joined),
-                // Legacy servers end a list with an empty cursor; in 2026-07-28 an empty cursor is an ordinary cursor.
-                Some(next) if is_empty(&next) && !self.peer.dialect.stateless => {
+                // Servers of revisions with a handshake end a list with it.
+                Some(next) if is_empty(&next) && !self.peer.dialect.empty_cursors => {
                     return Ok(joined);
                 }
                 Some(next) if is_empty(&next) && cursors.contains(next.as_str()) => {
@@ -336,9 +336,7 @@ impl RemoteServer {
             .link
             .request(kind.list_method(), RequestPurpose::List, params)
             .await?;
-        let complete = result
-            .get("resultType")
-            .filter(|_| self.peer.dialect.stateless);
+        let complete = self.peer.dialect.result_type(&result);
         if complete.is_some_and(|kind| kind.str_cow().as_deref() != Some("complete")) {
             return Err(RequestFailure::Malformed(
                 "its resultType is not \"complete\"",
@@ -349,17 +347,22 @@ impl RemoteServer {
         ))
     }
 
-    /// Writes the `_meta` of a stateless request on behalf of no caller.
+    /// Writes the `_meta` of a request on behalf of no caller, if the revision has it.
     pub(super) fn write_request_meta(&self, o: &mut ObjectWriter) {
-        if self.peer.dialect.stateless {
-            let (dialect, options) = (self.peer.dialect, &self.options);
+        self.write_request_meta_with(o, || self.options.standing_capabilities());
+    }
+
+    /// Writes the `_meta` of a request that declares these capabilities, if the revision has it.
+    pub(super) fn write_request_meta_with(
+        &self,
+        o: &mut ObjectWriter,
+        capabilities: impl FnOnce() -> ClientCapabilities,
+    ) {
+        let dialect = self.peer.dialect;
+        if dialect.request_meta {
+            let client = &self.options.client;
             o.object("_meta", |m| {
-                write_client_meta(
-                    m,
-                    dialect,
-                    &options.client,
-                    &options.standing_capabilities(),
-                )
+                write_client_meta(m, dialect, client, &capabilities())
             });
         }
     }
@@ -403,7 +406,7 @@ impl RemoteServer {
 
     fn store_list(&self, kind: ItemKind, joined: JoinedPages, generation: u64) -> Catalog {
         let ttl = Duration::from_millis(joined.hint.ttl_ms);
-        let shown = if self.peer.dialect.stateless {
+        let shown = if self.peer.dialect.cache_hints {
             ttl.min(self.options.max_list_ttl)
         } else if self.peer.reports_list_changes(kind)
             && !self.link.has_no_change_stream.load(Relaxed)

@@ -4,7 +4,7 @@
 
 use super::{
     connection::{RequestFailure, RequestPurpose, ServerConnection},
-    era::{EraPreference, suits_session},
+    era::{AllowedRevisions, EraPreference, suits_session},
     options::RemoteOptions,
     request_meta::ClientRequestMeta,
     status::{sanitize_line, truncate},
@@ -161,7 +161,7 @@ impl NegotiatedServer {
     /// Returns whether the server declares the capability for that kind.
     pub(super) fn has_capability_for(&self, kind: ItemKind) -> bool {
         match kind {
-            ItemKind::Skill => self.dialect.stateless && self.skills().is_some(),
+            ItemKind::Skill => self.dialect.extensions && self.skills().is_some(),
             _ => self.capabilities.get(kind.capability()).is_some(),
         }
     }
@@ -214,18 +214,18 @@ async fn negotiate_revision(
     link: &ServerConnection,
     options: &RemoteOptions,
 ) -> Result<NegotiatedServer, OpenError> {
-    let modern = options.revisions.iter().find(|d| d.stateless);
-    let modern = modern.copied().filter(|_| options.probe);
-    let Some(modern) = modern else {
+    let allowed = AllowedRevisions::of(options);
+    let newest = allowed.stateless.first().copied();
+    let Some(newest) = newest.filter(|_| options.probe) else {
         return initialize(link, options, None)
             .await
             .map_err(|failure| open_error(link, failure, false));
     };
-    let handshake = options.revisions.iter().any(|d| !d.stateless);
+    let handshake = !allowed.handshake.is_empty();
     if options.era == EraPreference::Session && handshake {
-        return session_first(link, options, modern).await;
+        return session_first(link, options, newest).await;
     }
-    let probe = probe(link, modern, options);
+    let probe = probe(link, newest, options);
     tokio::pin!(probe);
     let early = match handshake {
         true => {
@@ -311,8 +311,8 @@ fn names_newest(failure: &HandshakeFailure, options: &RemoteOptions) -> bool {
         return false;
     };
     let newer = |version: &String| {
-        let mut allowed = options.revisions.iter().filter(|d| d.stateless);
-        allowed.any(|d| d.revision == version)
+        let allowed = AllowedRevisions::of(options).stateless;
+        allowed.iter().any(|d| d.revision == version)
     };
     supported_revisions(error).is_some_and(|versions| versions.iter().any(newer))
 }
@@ -517,7 +517,8 @@ async fn initialize(
     options: &RemoteOptions,
     instead: Option<&'static Dialect>,
 ) -> Result<NegotiatedServer, HandshakeFailure> {
-    let Some(best) = options.revisions.iter().find(|d| !d.stateless) else {
+    let allowed = AllowedRevisions::of(options).handshake;
+    let Some(best) = allowed.first() else {
         return Err(HandshakeFailure::Invalid(OpenError::NoHandshake));
     };
     let params = initialize::InitializeParams {
@@ -537,16 +538,13 @@ async fn initialize(
             "protocolVersion, capabilities or serverInfo is missing or invalid".into(),
         ));
     };
-    let allowed = options
-        .revisions
-        .iter()
-        .find(|d| !d.stateless && d.revision == answer.version);
+    let agreed = allowed.iter().find(|d| d.revision == answer.version);
     // A second handshake must agree on the revision of the first: the cached data was read by its rules.
-    let same = |d: &&&'static Dialect| {
+    let same = |d: &&'static Dialect| {
         let spoken = link.dialect.get();
         spoken.is_none_or(|spoken| spoken.revision == d.revision)
     };
-    let Some(dialect) = allowed.filter(same) else {
+    let Some(dialect) = agreed.copied().filter(same) else {
         return wrong(OpenError::NoRevision(sanitize_revisions(&[answer.version])));
     };
     let suits = suits_session(link.keeps_session(), &answer.capabilities);

@@ -128,7 +128,7 @@ impl RemoteServer {
 
     /// Returns whether the server's input requests are passed on to the callers that share it.
     pub(super) fn passes_input_requests(&self) -> bool {
-        !self.peer.dialect.stateless && self.options.passes_input_requests()
+        self.peer.dialect.server_requests && self.options.passes_input_requests()
     }
 
     /// Runs a call during which the server may request input.

@@ -85,15 +85,16 @@ impl RemoteServer {
         let peer = negotiate::open(&link, &options).await?;
         let mut told = vec![ItemKind::Tool, ItemKind::Resource, ItemKind::Prompt];
         told.retain(|kind| peer.reports_list_changes(*kind));
-        let listens = peer.dialect.stateless && !told.is_empty();
+        let listens = peer.dialect.subscription_streams && !told.is_empty();
         let subscription = listens.then(|| {
             ChangeSubscription::start(link.clone(), peer.dialect, &options, told, Vec::new())
         });
         let heard = SubscriptionCounts::default();
-        let renews = !peer.dialect.stateless && link.is_http() && peer.supports_subscriptions();
+        let subscribes = peer.supports_subscriptions() && !peer.dialect.subscription_streams;
+        let renews = subscribes && link.is_http();
         let renewal = renews
             .then(|| SubscriptionRenewal::start(link.clone(), heard.clone(), options.list_timeout));
-        let pings = options.ping_interval.filter(|_| !peer.dialect.stateless);
+        let pings = options.ping_interval.filter(|_| peer.dialect.ping);
         let pinging = pings.map(|every| KeepaliveTask::start(link.clone(), every));
         Ok(RemoteServer {
             link,
@@ -241,7 +242,7 @@ impl RemoteServer {
 
     /// Adds advice to a tool error that says that the tool cannot request input over this connection.
     pub(super) fn add_era_advice(&self, outcome: &mut Outcome, granted: &ClientCapabilities) {
-        if !self.peer.dialect.stateless || !era::may_request_input(granted) {
+        if self.peer.dialect.server_requests || !era::may_request_input(granted) {
             return;
         }
         if let Outcome::Done(Output::Tool(result)) = outcome

@@ -162,7 +162,7 @@ impl RemoteServer {
             uris: Vec::new(),
             _stream: None,
         };
-        if self.peer.dialect.stateless {
+        if self.peer.dialect.subscription_streams {
             let (link, dialect) = (self.link.clone(), self.peer.dialect);
             let stream = ChangeSubscription::start(link, dialect, &self.options, Vec::new(), uris);
             stream.wait_for_answer(self.options.list_timeout).await;

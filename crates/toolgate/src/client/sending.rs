@@ -30,7 +30,7 @@ impl RemoteServer {
 
     /// Returns whether arguments may have to be repeated as headers.
     pub(super) fn repeats_arguments(&self) -> bool {
-        self.link.is_http() && self.peer.dialect.stateless
+        self.link.is_http() && self.peer.dialect.mirrored_headers
     }
 
     async fn send_request(
@@ -89,7 +89,7 @@ impl RemoteServer {
             Error::new(ErrorKind::InvalidArguments(vec![problem]), words)
         })?;
         Ok(MirroredHeaders {
-            revision_and_name: Some((self.peer.dialect.revision, call.name().to_owned())),
+            revision_and_name: Some((self.peer.dialect, call.name().to_owned())),
             arguments,
         })
     }

@@ -27,9 +27,9 @@ impl RemoteServer {
     /// # Errors
     /// The server does not answer within [`RemoteOptions::list_timeout`](super::RemoteOptions::list_timeout), or the request fails.
     pub async fn ping(&self) -> Result<(), Error> {
-        let method = match self.peer.dialect.stateless {
-            true => discover::NAME,
-            false => PING,
+        let method = match self.peer.dialect.ping {
+            true => PING,
+            false => discover::NAME,
         };
         self.simple_request(method, |_| {}).await
     }
@@ -40,7 +40,7 @@ impl RemoteServer {
     /// # Errors
     /// The server rejects the request, or does not answer.
     pub async fn set_log_level(&self, level: &str) -> Result<(), Error> {
-        if self.peer.dialect.stateless || self.peer.capabilities.get("logging").is_none() {
+        if self.peer.dialect.request_log_level || self.peer.capabilities.get("logging").is_none() {
             return Ok(());
         }
         self.simple_request(SET_LEVEL, |o| o.str("level", level))
@@ -50,7 +50,7 @@ impl RemoteServer {
     /// Notifies the server that the roots changed. Since 2026-07-28 there is no such notification: a server requests
     /// roots when it needs them.
     pub fn roots_changed(&self) {
-        if !self.peer.dialect.stateless {
+        if self.peer.dialect.roots_list_changed {
             self.link.notify(notifications::ROOTS_CHANGED, None);
         }
     }

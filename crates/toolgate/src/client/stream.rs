@@ -14,7 +14,7 @@ use tokio::{
     sync::mpsc,
 };
 use toolgate_core::BoxFuture;
-use toolgate_protocol::{memory_budget::MemoryPermit, message::Id};
+use toolgate_protocol::{dialect::Dialect, memory_budget::MemoryPermit, message::Id};
 
 /// Capacity of the request queue, in messages. A caller waits while it is full.
 const REQUEST_QUEUE_LEN: usize = 32;
@@ -90,7 +90,7 @@ impl ClientTransport for StreamTransport {
         Box::pin(async {})
     }
 
-    fn cancels_by_notification(&self, _stateless: bool) -> bool {
+    fn cancels_by_notification(&self, _: &Dialect) -> bool {
         true
     }
 

@@ -8,7 +8,6 @@
 use super::{
     call,
     connection::{RequestFailure, RequestPurpose, ServerConnection},
-    negotiate::write_client_meta,
     remote::RemoteServer,
     status::sanitize_line,
     transport::MirroredHeaders,
@@ -287,12 +286,9 @@ impl RemoteServer {
     /// Returns the parameters of a request about a task.
     fn task_params(&self, call: &Call, id: &str, more: impl FnOnce(&mut ObjectWriter)) -> Json {
         let mut o = ObjectWriter::new();
-        let granted = call::granted_capabilities(call, &self.peer, &self.options);
-        if self.peer.dialect.stateless {
-            o.object("_meta", |m| {
-                write_client_meta(m, self.peer.dialect, &self.options.client, &granted)
-            });
-        }
+        self.write_request_meta_with(&mut o, || {
+            call::granted_capabilities(call, &self.peer, &self.options)
+        });
         o.str("taskId", id);
         more(&mut o);
         o.finish()

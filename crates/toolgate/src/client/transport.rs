@@ -4,6 +4,7 @@ use super::connection::{RequestFailure, ServerConnection};
 use crate::param_headers::ParamHeaderList;
 use toolgate_core::BoxFuture;
 use toolgate_protocol::{
+    dialect::Dialect,
     json::Json,
     message::{self, Id},
 };
@@ -12,7 +13,7 @@ use toolgate_protocol::{
 #[derive(Default)]
 pub(super) struct MirroredHeaders {
     /// Revision and item name as in the body; if absent, they are read from the body.
-    pub(super) revision_and_name: Option<(&'static str, String)>,
+    pub(super) revision_and_name: Option<(&'static Dialect, String)>,
     /// Headers that repeat arguments.
     pub(super) arguments: ParamHeaderList,
 }
@@ -56,8 +57,9 @@ pub(super) trait ClientTransport: Send + Sync {
         line: String,
     ) -> BoxFuture<'a, ()>;
 
-    /// Returns whether a dropped request is cancelled by a notification. Otherwise, closing its stream cancels it.
-    fn cancels_by_notification(&self, stateless: bool) -> bool;
+    /// Returns whether a dropped request of this revision is cancelled by a notification. Otherwise, closing its stream
+    /// cancels it.
+    fn cancels_by_notification(&self, dialect: &Dialect) -> bool;
 
     /// Returns whether the transport is HTTP, so that the rules on headers apply.
     fn is_http(&self) -> bool;

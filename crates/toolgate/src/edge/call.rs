@@ -61,14 +61,7 @@ pub(crate) async fn handle_operation(
             return Err(error);
         }
     };
-    let report = || {
-        Arc::new(CallReport::new(
-            outlet.clone(),
-            context.dialect,
-            context.progress_token.clone(),
-            context.log_level,
-        ))
-    };
+    let report = || context.new_report(outlet);
     // Without a progress token and a log level, no event would be sent.
     let wanted = (context.progress_token.is_some() || context.log_level.is_some()).then(report);
     if let Some(report) = &wanted {
@@ -83,14 +76,7 @@ pub(crate) async fn handle_operation(
         return answer.map(RequestResult::Json);
     }
     let _closer = wanted.as_ref().map(|report| report.close_on_drop());
-    let first = FirstRound {
-        context,
-        request: (method, params, id),
-        id: call.id.clone(),
-        held_permits: call.held_permits.clone(),
-        reporter: call.reporter.clone(),
-        round_number: call.round.number,
-    };
+    let first = FirstRound::of(&call, context, (method, params, id));
     let again = || first.rebuild_call();
     let error = match input_rounds::run_rounds(server, context, call, &again, outlet, asker).await {
         Ok(RoundsOutcome::Completed(output)) => return Ok(RequestResult::Output(output)),
@@ -158,7 +144,22 @@ struct FirstRound<'a> {
     round_number: u32,
 }
 
-impl FirstRound<'_> {
+impl<'a> FirstRound<'a> {
+    fn of(
+        call: &Call,
+        context: &'a RequestContext,
+        request: (&'a str, Option<&'a Json>, &'a Id),
+    ) -> FirstRound<'a> {
+        FirstRound {
+            context,
+            request,
+            id: call.id.clone(),
+            held_permits: call.held_permits.clone(),
+            reporter: call.reporter.clone(),
+            round_number: call.round.number,
+        }
+    }
+
     /// Returns the call again, without the input responses that came with the request.
     ///
     /// # Errors
@@ -205,7 +206,7 @@ fn restore_round(
     call: &mut Call,
     params: operation::OperationParams,
 ) -> Result<(), Error> {
-    if !context.dialect.stateless {
+    if !context.dialect.input_required_results {
         return Ok(());
     }
     let Some(sealed) = params.state else {
@@ -254,6 +255,17 @@ fn input_required_result(
 }
 
 impl RequestContext {
+    /// Returns a report that sends the events of a call to its client.
+    fn new_report(&self, outlet: &Responder) -> Arc<CallReport> {
+        let token = self.progress_token.clone();
+        Arc::new(CallReport::new(
+            outlet.clone(),
+            self.dialect,
+            token,
+            self.log_level,
+        ))
+    }
+
     /// Returns the call with these parameters, under the id `own`. Moves the name out of them.
     fn build_call(&self, params: &mut operation::OperationParams, own: Arc<str>, id: &Id) -> Call {
         let mut call = Call::with_decision_log(

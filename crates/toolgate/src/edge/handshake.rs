@@ -72,11 +72,7 @@ impl InitializedClient {
             )
         };
         let params = initialize::InitializeParams::read(params).ok_or_else(wrong)?;
-        // A supported version is accepted. For any other version, and for a stateless one, the newest revision with a
-        // handshake is offered.
-        let dialect = dialect::find(&params.version)
-            .filter(|d| !d.stateless)
-            .unwrap_or(dialect::LEGACY);
+        let dialect = dialect::for_handshake(&params.version);
         let telling = ChangeNotifier::new(server.clone(), caller.clone(), dialect);
         let context = RequestContext {
             caller,

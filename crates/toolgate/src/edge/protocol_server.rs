@@ -442,7 +442,7 @@ impl ServerCapabilities {
         let tasks = Some(dialect.tasks).filter(|_| self.tasks != TaskOffer::None);
         let extends =
             self.extensions.is_some() || self.skills || tasks == Some(TaskForm::Extension);
-        if dialect.stateless && extends {
+        if dialect.extensions && extends {
             o.object("extensions", |e| {
                 let own = self.extensions.iter().flat_map(Json::members);
                 own.for_each(|(id, settings)| e.raw(&id, &settings));

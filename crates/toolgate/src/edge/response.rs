@@ -1,7 +1,6 @@
 //! Responses: the one place where an error becomes an error code or a tool result.
 
 use super::responder::OutgoingFrame;
-use std::ops::RangeInclusive;
 use toolgate_core::{Error, ErrorKind, Output, RequiredCapability};
 use toolgate_protocol::{
     dialect::Dialect,
@@ -71,7 +70,7 @@ pub(crate) fn failed_call_response(
                 None => rpc,
             })
         }
-        ErrorKind::MissingCapability(need) if dialect.stateless => {
+        ErrorKind::MissingCapability(need) if dialect.missing_capability_error => {
             Err(missing_capability(*need, error))
         }
         // Revision 2025-11-25 uses this code for a tool that must be called as a task.
@@ -97,22 +96,16 @@ pub(crate) fn failed_call_response(
     }
 }
 
-/// Error codes that revision 2026-07-28 reserves.
-const RESERVED_ERROR_CODES: RangeInclusive<i64> = -32099..=-32020;
-
 /// Returns the error of an upstream server under its own code.
 ///
-/// Three kinds of codes are replaced, and `data.serverCode` contains the original. A code that 2026-07-28 reserves would
-/// describe this connection (wrong header, unsupported revision) and becomes an internal error. So does the request to open
-/// URLs, because its data is not relayed. The code for a missing resource becomes that of the client's revision.
+/// Three kinds of codes are replaced, and `data.serverCode` contains the original: those of
+/// [`Dialect::relayed_error_code`], and the request to open URLs, which becomes an internal error because its data is not
+/// relayed.
 fn upstream_error(code: i64, error: &Error, dialect: &Dialect) -> RpcError {
     let replaced = match code {
         // The list of pages is not relayed, and the code means nothing without it.
         code::URL_ELICITATION_REQUIRED if dialect.elicitation_id => code::INTERNAL_ERROR,
-        code if !dialect.stateless => code,
-        code::RESOURCE_NOT_FOUND => dialect.resource_not_found,
-        code if RESERVED_ERROR_CODES.contains(&code) => code::INTERNAL_ERROR,
-        code => code,
+        code => dialect.relayed_error_code(code),
     };
     let relayed = RpcError::new(replaced, error.public_message()).into_relayed();
     if replaced == code {
@@ -141,7 +134,9 @@ fn non_tool_error(error: &Error, op: Op, name: &str, dialect: &Dialect) -> RpcEr
                 None => rpc,
             }
         }
-        ErrorKind::MissingCapability(need) if dialect.stateless => missing_capability(*need, error),
+        ErrorKind::MissingCapability(need) if dialect.missing_capability_error => {
+            missing_capability(*need, error)
+        }
         ErrorKind::JsonRpc(code) => upstream_error(*code, error, dialect),
         _ => RpcError::new(code::INTERNAL_ERROR, error.public_message()),
     }

@@ -63,8 +63,8 @@ impl ClientMetadata {
                 "\"_meta\" needs \"io.modelcontextprotocol/protocolVersion\", a string",
             ));
         };
-        let dialect = dialect::find(&version)
-            .filter(|d| d.stateless)
+        let dialect = dialect::stateless()
+            .find(|d| d.revision == version)
             .ok_or_else(|| unsupported_version(&version))?;
         let capabilities = meta.capabilities.as_ref();
         let Some(capabilities) = capabilities.filter(|c| c.kind() == JsonKind::Object) else {
@@ -129,7 +129,7 @@ fn log_level(meta: &RequestMeta) -> Result<Option<u8>, RpcError> {
 pub(crate) fn unsupported_version(version: &str) -> RpcError {
     let mut data = ObjectWriter::new();
     data.array("supported", |a| {
-        stateless_dialects().for_each(|d| a.str(d.revision))
+        dialect::stateless().for_each(|d| a.str(d.revision))
     });
     data.str("requested", version);
     RpcError::new(
@@ -137,10 +137,6 @@ pub(crate) fn unsupported_version(version: &str) -> RpcError {
         "this revision of the protocol is not supported",
     )
     .with_data(data.finish())
-}
-
-fn stateless_dialects() -> impl Iterator<Item = &'static Dialect> {
-    dialect::ALL.into_iter().filter(|d| d.stateless)
 }
 
 /// Handles a request and returns its response. Dropping the future cancels it. Rare cases are boxed, so that the future
@@ -183,12 +179,10 @@ pub(crate) async fn handle_request(
 }
 
 fn discover_result(server: &ProtocolServer, context: &RequestContext) -> Json {
-    let versions = stateless_dialects()
-        .map(|d| d.revision.to_owned())
-        .collect();
+    let versions = dialect::stateless().map(|d| d.revision.to_owned());
     let capabilities = server.capabilities(context.dialect, false);
     discover::DiscoverResult {
-        versions,
+        versions: versions.collect(),
         capabilities,
         server: Some(server.info.clone()),
         instructions: server.instructions(&context.caller),

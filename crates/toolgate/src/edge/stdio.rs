@@ -78,7 +78,7 @@ pub async fn serve(
         outlet,
         initialized: legacy,
         on_initialized: opened,
-        stateless: modern,
+        stateless_requests: modern,
     };
     let read = async {
         let result = tokio::select! {
@@ -180,7 +180,7 @@ struct StdioConnection {
     initialized: Arc<OnceLock<Arc<InitializedClient>>>,
     /// Receives that state if pings are enabled.
     on_initialized: Option<oneshot::Sender<Arc<InitializedClient>>>,
-    stateless: Arc<StatelessRequestTable>,
+    stateless_requests: Arc<StatelessRequestTable>,
 }
 
 /// Cancels the requests in flight however serving ends.
@@ -290,7 +290,7 @@ impl StdioConnection {
                 if method == notifications::CANCELLED =>
             {
                 if let Some(id) = notifications::cancelled_id(params.as_ref()) {
-                    self.stateless
+                    self.stateless_requests
                         .cancel(&id, in_flight::cancel_reason(params.as_ref()));
                 }
             }
@@ -331,7 +331,7 @@ impl StdioConnection {
         context.received_lists = Some(self.received_lists.clone());
         let (handle, registration) = AbortHandle::new_pair();
         let work = RequestWork::new(handle, context.decision_log.clone());
-        self.stateless
+        self.stateless_requests
             .accept(id, work)
             .map_err(handshake::not_accepted_error)?;
         Ok((context, registration))
@@ -345,7 +345,7 @@ impl StdioConnection {
         params: Option<Json>,
     ) -> impl Future<Output = ()> + Send + use<> {
         let (server, outlet) = (self.server.clone(), self.outlet.clone());
-        let working = self.stateless.clone();
+        let working = self.stateless_requests.clone();
         async move {
             let params = params.as_ref();
             let answer =
@@ -375,7 +375,8 @@ impl StdioConnection {
         if let Some(legacy) = self.initialized.get() {
             legacy.close();
         }
-        self.stateless.cancel_all(&self.server.cancel_reason());
+        self.stateless_requests
+            .cancel_all(&self.server.cancel_reason());
         self.server.tasks.cancel_of_connection(self.connection);
     }
 }

@@ -12,13 +12,13 @@ use super::{
     events::{SseEventStream, SseStreamEnd, SseStreamPosition},
     headers::{self, LAST_EVENT},
     jobs::HttpJob,
-    response::{RequestEra, has_content_type},
+    response::has_content_type,
 };
 use bytes::Bytes;
 use http::{Method, Response, StatusCode};
 use hyper::body::Incoming;
 use std::time::Duration;
-use toolgate_protocol::message::Id;
+use toolgate_protocol::{dialect::Dialect, message::Id};
 
 /// Minimum wait before a stream is resumed, whatever the server suggests.
 const MIN_RESUME_WAIT: Duration = Duration::from_millis(50);
@@ -62,7 +62,7 @@ impl HttpTransport {
         link: &ServerConnection,
         id: &Id,
         body: Incoming,
-        era: RequestEra,
+        dialect: &Dialect,
     ) -> Result<(), RequestFailure> {
         let mut events = SseEventStream::new(
             body,
@@ -71,7 +71,8 @@ impl HttpTransport {
         );
         let mut place = SseStreamPosition::default();
         loop {
-            let end = match read_events(link, &mut events, MessageSource::Response(id), era).await {
+            let source = MessageSource::Response(id);
+            let end = match read_events(link, &mut events, source, dialect).await {
                 StreamReadEnd::ReplyReceived => {
                     // The rest of the body is read, so that the connection can be reused.
                     let _ = self.jobs.try_send(HttpJob::Drain(events));
@@ -93,10 +94,11 @@ impl HttpTransport {
                 StreamReadEnd::End(end) => end,
             };
             place = events.position(&place);
-            if era == RequestEra::Stateless || place.id.is_none() {
+            if !dialect.resumable_streams || place.id.is_none() {
                 let words = "it closed the event stream before the answer";
                 return Err(match end {
-                    SseStreamEnd::Closed if era == RequestEra::Legacy => {
+                    // In other revisions a closed stream is a lost connection.
+                    SseStreamEnd::Closed if dialect.resumable_streams => {
                         RequestFailure::Malformed(words)
                     }
                     _ => RequestFailure::ConnectionLost { sent: true },
@@ -168,12 +170,12 @@ pub(super) async fn read_events(
     link: &ServerConnection,
     events: &mut SseEventStream,
     carrier: MessageSource<'_>,
-    era: RequestEra,
+    dialect: &Dialect,
 ) -> StreamReadEnd {
     loop {
         match events.next().await {
             Ok((event, claim)) if event.is_message() => {
-                link.receive(event.data, claim, era == RequestEra::Stateless, carrier)
+                link.receive(event.data, claim, dialect, carrier)
             }
             Ok(_) => {}
             Err(end) => return StreamReadEnd::End(end),

@@ -4,6 +4,7 @@ use super::super::transport::{MirroredHeaders, OutgoingRequest};
 use crate::header_value::encode_value;
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 use toolgate_protocol::{
+    dialect::{self, Dialect},
     json::{Json, JsonLimits, ObjectWriter},
     message::JsonRpcMessage,
     method::{meta, tasks},
@@ -33,35 +34,39 @@ pub(super) fn add_stream_headers(headers: &mut HeaderMap) {
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
 }
 
-/// Adds the headers of a stateless request. Returns false for a request of a legacy revision.
-pub(super) fn add_stateless_headers(
+/// Returns the revision of a stateless request; `None` for a request of a session.
+pub(super) fn stateless_revision(request: &OutgoingRequest<'_>) -> Option<&'static Dialect> {
+    if let Some((dialect, _)) = &request.mirrored.revision_and_name {
+        return Some(dialect);
+    }
+    let version = meta::get(Some(&request.params), meta::VERSION)?;
+    dialect::find(&version.str_cow()?)
+}
+
+/// Adds the headers that repeat parts of a request.
+pub(super) fn add_mirrored_headers(
     headers: &mut HeaderMap,
     request: &OutgoingRequest<'_>,
-) -> bool {
-    let named = name_parameter(request.method);
-    if let Some((version, name)) = &request.mirrored.revision_and_name {
-        headers.insert(VERSION, HeaderValue::from_static(version));
-        headers.insert(METHOD, encode_value(request.method));
-        if named.is_some() {
-            headers.insert(NAME, encode_value(name));
-        }
-    } else {
-        let version = meta::get(Some(&request.params), meta::VERSION).and_then(|v| v.string());
-        let Some(version) = version else {
-            return false;
+    dialect: &Dialect,
+) {
+    headers.insert(VERSION, HeaderValue::from_static(dialect.revision));
+    headers.insert(METHOD, encode_value(request.method));
+    if let Some(key) = name_parameter(request.method) {
+        let name = match &request.mirrored.revision_and_name {
+            Some((_, name)) => Some(encode_value(name)),
+            None => request
+                .params
+                .get(key)
+                .and_then(|name| name.string())
+                .map(|name| encode_value(&name)),
         };
-        headers.insert(VERSION, encode_value(&version));
-        headers.insert(METHOD, encode_value(request.method));
-        if let Some(name) = named.and_then(|key| request.params.get(key)?.string()) {
-            headers.insert(NAME, encode_value(&name));
-        }
+        name.map(|name| headers.insert(NAME, name));
     }
     headers.extend(request.mirrored.arguments.iter().cloned());
-    true
 }
 
 /// Adds the same headers for a serialized request.
-pub(super) fn add_headers_of_line(headers: &mut HeaderMap, line: &str) {
+pub(super) fn add_headers_of_line(headers: &mut HeaderMap, line: &str, dialect: &Dialect) {
     let read = Json::read(line.as_bytes().to_vec(), &JsonLimits::default());
     let message = read.ok().and_then(|json| JsonRpcMessage::read(&json).ok());
     if let Some(JsonRpcMessage::Request { id, method, params }) = message {
@@ -71,7 +76,7 @@ pub(super) fn add_headers_of_line(headers: &mut HeaderMap, line: &str) {
             params: params.unwrap_or_else(|| ObjectWriter::new().finish()),
             mirrored: &MirroredHeaders::default(),
         };
-        add_stateless_headers(headers, &request);
+        add_mirrored_headers(headers, &request, dialect);
     }
 }
 

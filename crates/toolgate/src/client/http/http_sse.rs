@@ -12,7 +12,6 @@ use super::{
     follow::{is_stream, read_events},
     headers,
     jobs::HttpJob,
-    response::RequestEra,
     server_url,
 };
 use bytes::Bytes;
@@ -76,7 +75,8 @@ impl HttpTransport {
         link: &ServerConnection,
         mut events: SseEventStream,
     ) {
-        read_events(link, &mut events, MessageSource::Stream, RequestEra::Legacy).await;
+        let dialect = link.current_dialect();
+        read_events(link, &mut events, MessageSource::Stream, dialect).await;
         link.mark_lost("it closed its event stream");
     }
 }

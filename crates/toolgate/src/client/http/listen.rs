@@ -5,7 +5,7 @@ use super::{
     HttpTransport,
     events::{SseEventStream, SseStreamPosition},
     follow::{RESUME_BACKOFF, backoff, is_final, is_stream, read_events, resume_wait},
-    response::{RequestEra, SessionEnd, session_end},
+    response::{SessionEnd, session_end},
 };
 use std::{sync::atomic::Ordering::Relaxed, time::Duration};
 use tokio::time::{Instant, sleep};
@@ -139,7 +139,7 @@ impl HttpTransport {
             link,
             &mut events,
             MessageSource::Unsolicited,
-            RequestEra::Legacy,
+            link.current_dialect(),
         )
         .await;
         link.has_no_change_stream.store(true, Relaxed);

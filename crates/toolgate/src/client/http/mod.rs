@@ -40,6 +40,7 @@ use std::{
 };
 use tokio::sync::{mpsc, watch};
 use toolgate_core::BoxFuture;
+use toolgate_protocol::dialect::Dialect;
 
 /// Capacity of the queue for notifications and answers, in messages.
 const JOB_QUEUE_LEN: usize = 1024;
@@ -145,8 +146,8 @@ impl ClientTransport for HttpTransport {
         })
     }
 
-    fn cancels_by_notification(&self, stateless: bool) -> bool {
-        !stateless
+    fn cancels_by_notification(&self, dialect: &Dialect) -> bool {
+        !dialect.cancels_by_closing
     }
 
     fn is_http(&self) -> bool {

@@ -10,7 +10,7 @@ use super::{
     HttpTransport,
     connection::OutgoingHttpRequest,
     headers::{self, SESSION, VERSION},
-    response::{self, RequestEra, SessionEnd},
+    response::{self, SessionEnd},
     session::ClientHttpSession,
 };
 use bytes::Bytes;
@@ -18,7 +18,10 @@ use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
 use hyper::body::Incoming;
 use std::time::Duration;
 use tokio::time::timeout;
-use toolgate_protocol::method::{discover, initialize, operation};
+use toolgate_protocol::{
+    dialect::Dialect,
+    method::{discover, initialize, operation},
+};
 
 /// Time-out of a notification.
 const NOTIFICATION_TIMEOUT: Duration = Duration::from_secs(10);
@@ -34,30 +37,39 @@ impl HttpTransport {
         link: &ServerConnection,
         request: &OutgoingRequest<'_>,
     ) -> Result<(), RequestFailure> {
-        let mut headers = self.http.headers().clone();
-        let modern = headers::add_stateless_headers(&mut headers, request);
         if !link.mark_sent(request.id) {
             return Err(RequestFailure::ConnectionLost { sent: false });
         }
-        if modern {
-            let response = self
-                .post(request.message(), headers, self.purpose(request).as_deref())
-                .await?;
-            let status = response.status();
-            let answered = self
-                .read_response(link, request, response, RequestEra::Stateless)
-                .await;
-            if let Err(refused) = &answered
-                && self.left_era(link, request, (status, refused)).await
-            {
-                link.mark_lost("it no longer supports the negotiated revision");
-            }
-            return answered;
+        let headers = self.http.headers().clone();
+        if let Some(dialect) = headers::stateless_revision(request) {
+            return self.send_stateless(link, request, dialect, headers).await;
         }
         if request.method == initialize::NAME {
             return self.handshake(link, request, headers).await;
         }
         self.send_in_session(link, request, headers).await
+    }
+
+    /// Sends a request outside of sessions.
+    async fn send_stateless(
+        &self,
+        link: &ServerConnection,
+        request: &OutgoingRequest<'_>,
+        dialect: &Dialect,
+        mut headers: HeaderMap,
+    ) -> Result<(), RequestFailure> {
+        headers::add_mirrored_headers(&mut headers, request, dialect);
+        let response = self
+            .post(request.message(), headers, self.purpose(request).as_deref())
+            .await?;
+        let status = response.status();
+        let answered = self.read_response(link, request, response, dialect).await;
+        if let Err(refused) = &answered
+            && self.left_era(link, request, (status, refused)).await
+        {
+            link.mark_lost("it no longer supports the negotiated revision");
+        }
+        answered
     }
 
     /// Returns whether a refusal shows that the server no longer supports the revision in which it was opened. If the
@@ -102,7 +114,7 @@ impl HttpTransport {
         if status.is_success() {
             self.sessions.begin(response.headers().get(SESSION))?;
             return self
-                .read_response(link, request, response, RequestEra::Legacy)
+                .read_response(link, request, response, link.current_dialect())
                 .await;
         }
         let refused = self.read_error(response).await;
@@ -140,7 +152,7 @@ impl HttpTransport {
                 .await?;
             if response.status().is_success() {
                 return self
-                    .read_response(link, request, response, RequestEra::Legacy)
+                    .read_response(link, request, response, link.current_dialect())
                     .await;
             }
             let status = response.status();
@@ -161,8 +173,9 @@ impl HttpTransport {
     pub(super) async fn send_message(&self, link: &ServerConnection, line: String) {
         let session = self.sessions.current();
         let mut headers = self.add_session_headers(link, self.http.headers().clone(), &session);
-        if link.is_stateless() {
-            headers::add_headers_of_line(&mut headers, &line);
+        let dialect = link.current_dialect();
+        if dialect.mirrored_headers {
+            headers::add_headers_of_line(&mut headers, &line, dialect);
         }
         let sent = async {
             if self.endpoint.get().is_some() {

@@ -15,6 +15,7 @@ use http::{HeaderMap, Response, StatusCode, header};
 use http_body_util::{BodyExt, Limited};
 use hyper::body::Incoming;
 use toolgate_protocol::{
+    dialect::Dialect,
     json::{Json, JsonKind},
     memory_budget::MemoryPermit,
     message::{JsonRpcMessage, code},
@@ -24,15 +25,6 @@ use toolgate_protocol::{
 const MAX_ERROR_BODY_BYTES: usize = 256 << 10;
 /// Maximum length of quoted server text, in characters.
 const MAX_SERVER_TEXT_CHARS: usize = 300;
-
-/// Era of the request that is answered.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum RequestEra {
-    /// A stateless request.
-    Stateless,
-    /// A request within a session, or a handshake.
-    Legacy,
-}
 
 /// Returns whether a rejected handshake may mean that the server supports only the transport of 2024-11-05.
 pub(super) fn may_need_http_sse(status: StatusCode, refused: &RequestFailure) -> bool {
@@ -107,13 +99,13 @@ pub(super) fn has_content_type(headers: &HeaderMap, wanted: &str) -> bool {
 }
 
 impl HttpTransport {
-    /// Reads the response to a request until its reply arrives.
+    /// Reads the response to a request of that revision until its reply arrives.
     pub(super) async fn read_response(
         &self,
         link: &ServerConnection,
         request: &OutgoingRequest<'_>,
         response: Response<Incoming>,
-        era: RequestEra,
+        dialect: &Dialect,
     ) -> Result<(), RequestFailure> {
         let status = response.status();
         if !status.is_success() {
@@ -121,7 +113,7 @@ impl HttpTransport {
         }
         if has_content_type(response.headers(), "text/event-stream") {
             return self
-                .follow(link, request.id, response.into_body(), era)
+                .follow(link, request.id, response.into_body(), dialect)
                 .await;
         }
         if status == StatusCode::ACCEPTED {
@@ -132,7 +124,7 @@ impl HttpTransport {
             let reason = "it is neither JSON nor an event stream";
             return Err(RequestFailure::Malformed(reason));
         }
-        self.read_json_reply(link, request, response.into_body(), era)
+        self.read_json_reply(link, request, response.into_body(), dialect)
             .await
     }
 
@@ -142,7 +134,7 @@ impl HttpTransport {
         link: &ServerConnection,
         request: &OutgoingRequest<'_>,
         body: Incoming,
-        era: RequestEra,
+        dialect: &Dialect,
     ) -> Result<(), RequestFailure> {
         // Even an unusable body is the answer to this request.
         let unusable = |why: UnusableAnswer, trouble| {
@@ -171,12 +163,7 @@ impl HttpTransport {
             )
         })?;
         let carrier = MessageSource::Response(request.id);
-        link.handle_message(
-            &json,
-            JsonRpcMessage::read(&json),
-            era == RequestEra::Stateless,
-            carrier,
-        );
+        link.handle_message(&json, JsonRpcMessage::read(&json), dialect, carrier);
         // If it was the reply, the caller has it by now, and this error is ignored.
         Err(RequestFailure::Malformed(
             "it is not a reply to this request",

@@ -21,7 +21,7 @@ use http::{HeaderMap, HeaderValue, Response, StatusCode, request::Parts};
 use std::{future::poll_fn, pin::pin, sync::Arc, task::Poll};
 use toolgate_core::{BoxFuture, Caller, CancelReason, DecisionLog, ItemKind, ListRequest};
 use toolgate_protocol::{
-    dialect,
+    dialect::{self, Dialect},
     json::{Json, JsonKind},
     message::{Id, JsonRpcMessage, RpcError, code},
     method::{self, initialize, meta::RequestMeta, operation, tools_call},
@@ -115,10 +115,15 @@ async fn handle_message(
     }
     let version = said.version().map_err(bad)?;
     let spoken = version.map(dialect::find);
-    let stateless_header = matches!(spoken, Some(Some(d)) if d.stateless);
-    let unknown = matches!(spoken, Some(None)) && said.session_id().is_none();
     let meta = RequestMeta::of(message_params(&message));
-    if stateless_header || unknown || meta.is_modern() {
+    let is_stateless = match spoken {
+        _ if meta.is_modern() => true,
+        Some(Some(dialect)) => dialect.stateless,
+        // The error for an unknown revision lists the supported ones.
+        Some(None) => said.session_id().is_none(),
+        None => false,
+    };
+    if is_stateless {
         return handle_stateless(endpoint, caller, (&parts.headers, &said), message, &meta).await;
     }
     if matches!(spoken, Some(None)) {
@@ -179,6 +184,7 @@ async fn handle_stateless(
     let JsonRpcMessage::Request { id, method, params } = message else {
         return Ok(empty_response(StatusCode::ACCEPTED));
     };
+    let dialect = context.dialect;
     let (outlet, frames) = endpoint.server.responder(caller);
     let asked = StatelessPost {
         server: endpoint.server.clone(),
@@ -192,7 +198,7 @@ async fn handle_stateless(
         Some(place) => CallOwner::Response(asked.listen(), Some(place)),
         None => CallOwner::Response(asked.run(), None),
     };
-    Ok(respond(endpoint, frames, owner).await)
+    Ok(respond(endpoint, dialect, frames, owner).await)
 }
 
 /// A stateless request with all that its handling needs.
@@ -326,7 +332,8 @@ async fn receive_in_session(
         .await;
     drop(outlet);
     if wants_reply {
-        respond(endpoint, frames, CallOwner::Session(open)).await
+        let dialect = open.client.dialect();
+        respond(endpoint, dialect, frames, CallOwner::Session(open)).await
     } else {
         empty_response(StatusCode::ACCEPTED)
     }
@@ -344,10 +351,10 @@ async fn handle_batch(
         return Some(no_session());
     };
     let legacy = open.client.clone();
-    let batch = MessageBatch::read(json, legacy.dialect())?;
+    let dialect = legacy.dialect();
+    let batch = MessageBatch::read(json, dialect)?;
     let version = headers::single_value(&parts.headers, headers::VERSION);
-    let fits =
-        version.and_then(|version| headers::check_session_version(version, legacy.dialect()));
+    let fits = version.and_then(|version| headers::check_session_version(version, dialect));
     let fits = fits.and(headers::check_batch(&parts.headers));
     let batch = match fits.and(batch) {
         Ok(batch) => batch,
@@ -362,7 +369,8 @@ async fn handle_batch(
     )]
     let taken = tokio::spawn(async move { batch.receive(&legacy, &caller, &outlet).await });
     if wants_reply {
-        return Some(respond(endpoint, frames, CallOwner::Session(&open)).await);
+        let owner = CallOwner::Session(&open);
+        return Some(respond(endpoint, dialect, frames, owner).await);
     }
     let _ = taken.await;
     Some(empty_response(StatusCode::ACCEPTED))
@@ -410,6 +418,7 @@ enum CallOwner<'a> {
 /// Waits up to `stream_after` for the first frame: a reply becomes plain JSON, anything else a stream.
 async fn respond(
     endpoint: &HttpEndpointState,
+    dialect: &Dialect,
     mut frames: OutgoingFrames,
     mut owner: CallOwner<'_>,
 ) -> PostResponse {
@@ -434,7 +443,6 @@ async fn respond(
         // The timer is created only if needed: most responses are ready at once.
         () = async { tokio::time::sleep(endpoint.limits.stream_after).await } => None,
     };
-    let stateless = matches!(owner, CallOwner::Response(..));
     let first = match first {
         Some(Some(OutgoingFrame::Reply(text, code)))
             if code.is_some() || endpoint.limits.json_responses =>
@@ -442,13 +450,26 @@ async fn respond(
             let text = text.into_bytes();
             return match code {
                 Some(code::INSUFFICIENT_SCOPE) => insufficient_scope_response(text),
-                code => json_response(http_status(code, stateless), text),
+                code => {
+                    let status = StatusCode::from_u16(dialect.http_status(code));
+                    json_response(status.unwrap_or(StatusCode::OK), text)
+                }
             };
         }
         // The call was cancelled: it has no response.
         Some(None) => return empty_response(StatusCode::ACCEPTED),
         first => first.flatten(),
     };
+    stream_response(endpoint, owner, frames, (first, reply))
+}
+
+/// Returns a stream that begins with the first frame. `reply` is that of completed work, if it was not sent yet.
+fn stream_response(
+    endpoint: &HttpEndpointState,
+    owner: CallOwner<'_>,
+    frames: OutgoingFrames,
+    (first, reply): (Option<OutgoingFrame>, Option<OutgoingFrame>),
+) -> PostResponse {
     let keep_alive = endpoint.limits.keep_alive_interval;
     match owner {
         CallOwner::Response(work, place) => {
@@ -511,20 +532,6 @@ fn insufficient_scope_response(text: Bytes) -> PostResponse {
 /// challenge.
 #[derive(Clone, Debug)]
 pub struct MissingScopes(pub Vec<String>);
-
-/// Returns the HTTP status of a JSON-RPC error. Clients of older revisions treat any status but 200 as a dead
-/// connection.
-fn http_status(error: Option<i64>, stateless: bool) -> StatusCode {
-    match error {
-        Some(code::METHOD_NOT_FOUND) if stateless => StatusCode::NOT_FOUND,
-        Some(code::HEADER_MISMATCH | code::MISSING_CAPABILITY | code::UNSUPPORTED_VERSION)
-            if stateless =>
-        {
-            StatusCode::BAD_REQUEST
-        }
-        _ => StatusCode::OK,
-    }
-}
 
 fn message_params(message: &JsonRpcMessage) -> Option<&Json> {
     match message {

@@ -34,6 +34,16 @@ pub(crate) enum TaskTrigger {
     Immediately(Option<Duration>),
 }
 
+impl TaskTrigger {
+    /// Returns the lifetime of the task: the one that the client requested, at most `limit`.
+    fn lifetime(self, limit: Duration) -> Duration {
+        match self {
+            TaskTrigger::Immediately(Some(wanted)) => wanted.min(limit),
+            _ => limit,
+        }
+    }
+}
+
 /// Returns whether and how a call may become a task.
 ///
 /// # Errors
@@ -89,10 +99,7 @@ pub(crate) async fn run_call(
     if server.offered.tasks == TaskOffer::Every {
         background.allow_task();
     }
-    let life = match wish {
-        TaskTrigger::Immediately(Some(wanted)) => wanted.min(limits.lifetime),
-        _ => limits.lifetime,
-    };
+    let life = wish.lifetime(limits.lifetime);
     let task = Arc::new(new_task(server, context, &call, life, &background));
     call.task_control = background.clone();
     report_to_task(&mut call, &task);

@@ -2,6 +2,7 @@
 //!
 //! The schemas are vendored as `spec/REVISION/schema.json`.
 
+mod dialects;
 mod every;
 mod http;
 mod itself;
