@@ -2,6 +2,8 @@
 
 mod book;
 mod command_line;
+mod config_reference;
+mod config_schema;
 pub(crate) mod examples;
 mod limit_groups;
 mod links;
@@ -14,7 +16,10 @@ use crate::run::{cargo, must};
 
 /// Checks the pages without the program. With `write`, the generated pages are written first.
 pub(crate) fn pages(report: &mut Report, write: bool) {
-    report.step("generated pages", || command_line::check(write));
+    report.step("generated pages", || {
+        command_line::check(write)?;
+        config_reference::check(write)
+    });
     report.step("groups of limits", limit_groups::check);
     report.step("links of the pages", links::check);
     report.step("names of code in the pages", names::check);

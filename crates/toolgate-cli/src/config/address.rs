@@ -91,7 +91,7 @@ impl RemoteAddress {
             client,
             danger_private: section.danger_private_addresses,
             exchange: section.exchange.take().map(ExchangeSettings::from),
-            credential_owner: section.credentials.unwrap_or(CredentialOwner::Shared),
+            credential_owner: section.credentials,
         };
         for (name, value) in std::mem::take(&mut section.headers).0 {
             let path = path.key("headers").key(&name);

@@ -16,38 +16,48 @@ use toolgate_policy::{AuditContentForm, AuditDurability};
 #[derive(Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct AuditSection {
-    /// Size in bytes at which a segment is sealed; default 64 MiB.
+    /// Size at which a segment is sealed.
     #[serde(with = "IntRange::<4096, 1_073_741_824>")]
     segment_bytes: u64,
-    /// Age in hours at which a segment is sealed; default 24.
+    /// Age at which a segment is sealed.
     #[serde(with = "IntRange::<1, 8784>")]
     segment_hours: u64,
-    /// Records between two checkpoints; default 1,000.
+    /// Number of records after which a signed checkpoint follows.
     #[serde(with = "IntRange::<1, 10_000>")]
     checkpoint_records: u64,
-    /// Seconds between two checkpoints while records are written; default 5.
+    /// Seconds, with at least one new record, after which a signed checkpoint follows.
     #[serde(with = "IntRange::<1, 3600>")]
     checkpoint_seconds: u64,
-    /// Checkpoint mirror; by default `checkpoints` in the data directory.
+    /// Checkpoint mirror: a file, or a folder with a file for each chain. A path that does not exist and has no
+    /// extension such as `.jsonl` becomes a folder. The gateway creates a missing parent folder. Default: `checkpoints`
+    /// in the data directory.
     checkpoints: Option<ConfigPath>,
-    /// Days after which sealed segments are deleted; by default never.
+    /// Age at which sealed segments are retired, when a segment is sealed and at a start. Default: none: all is kept.
     #[serde(with = "IntRange::<1, 36_600>")]
     keep_days: Option<u64>,
-    /// Size of a chain in bytes above which its oldest sealed segments are deleted; by default unlimited.
+    /// Size of a chain above which its oldest sealed segments are retired. A chain has up to two segments more for a
+    /// moment. Default: none: all is kept.
     #[serde(with = "IntRange::<1_048_576, 1_125_899_906_842_624>")]
     keep_bytes: Option<u64>,
-    /// True suspends retention: no segment is deleted.
+    /// True if retirement is suspended. A file `hold` in `DATA/audit` does the same without a restart.
     hold: bool,
-    /// Audit writes that a call waits for; default `auto`.
+    /// Audit writes that a call waits for. With `strict`, `call.begin` is on the disk before the call leaves, and
+    /// `call.end` before its answer does. With `end`, both are on the disk before the answer leaves. `auto` is `end`
+    /// for tools that a server with `trust_annotations` marks as read-only, else `strict`. `audit_mode` of a server
+    /// overrides it.
     #[serde(with = "Word::<AuditDurability>")]
     mode: AuditDurability,
-    /// Form of arguments in audit records; default `rules`.
+    /// Contents of arguments in the audit log. Their length and a keyed digest are always recorded. `digest`: nothing
+    /// else. `rules`: also the arguments that a rule for that item reads in its `when`, without secrets, so that
+    /// `toolgate explain --history` can evaluate a new version of the rule. `redacted`: all arguments, without secrets.
+    /// `audit_arguments` of a server overrides it.
     #[serde(with = "Word::<ArgumentForm>")]
     arguments: AuditContentForm,
-    /// Form of results in audit records; default `digest`.
+    /// Contents of results in the audit log. Their length and a keyed digest are always recorded. `redacted`: also the
+    /// results, without secrets. `audit_results` of a server overrides it.
     #[serde(with = "Word::<ResultForm>")]
     results: AuditContentForm,
-    /// Maximum bytes of one recorded content; default 16 KiB. Longer ones are omitted.
+    /// Maximum length of recorded arguments and results. Of longer ones, only the length is recorded.
     #[serde(with = "IntRange::<64, 49_152>")]
     contents_bytes: usize,
 }

@@ -23,19 +23,21 @@ const EXAMPLE_RESOURCE: &str = "\"https://tools.example.com/mcp\", the URL that 
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct AuthSection {
-    /// True if anonymous requests are rejected even without a bearer token.
+    /// True if every caller needs credentials. A `token` and an issuer imply it.
     required: bool,
-    /// URL of the MCP endpoint, the required audience of tokens (RFC 8707).
+    /// Address that clients use for the endpoint, and the audience that tokens need (RFC 8707). Default: none; required
+    /// with an issuer.
     resource: Option<HttpsUrl>,
-    /// True if DPoP proofs need a nonce of the gateway (RFC 9449).
+    /// True if DPoP proofs need a nonce of this gateway (RFC 9449). It needs an issuer.
     dpop_nonces: bool,
-    /// True if each issuer may introspect tokens that may belong to another issuer.
+    /// True if the gateway asks one issuer after the other about a token that no `token_prefix` matches, until one
+    /// knows it. Each issuer then sees tokens of the others. It needs an issuer.
     danger_ask_every_issuer: bool,
-    /// Trusted token issuers.
+    /// Authorization servers whose tokens the gateway accepts.
     issuer: NamedSettings<IssuerSection>,
     /// Scopes that the tokens of callers need for some tools.
     scope: Vec<ScopeSection>,
-    /// Scopes that each scope implies.
+    /// Scopes that a scope implies, such as `{ "files:write" = ["files:read"] }`. It needs an issuer.
     #[schemars(example = serde_json::json!({"write": ["read"]}))]
     implies: NamedSettings<Scopes>,
 }
@@ -44,35 +46,38 @@ pub(super) struct AuthSection {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct IssuerSection {
-    /// Issuer identifier, the `iss` claim of its tokens.
+    /// Issuer, exactly as its tokens name it in `iss`.
     #[schemars(example = &"https://login.example.com")]
     url: HttpsUrl,
-    /// JWK set URL; by default taken from the issuer's metadata.
+    /// Address of the issuer's public keys (JWKS). Default: from its metadata.
     keys_url: Option<HttpsUrl>,
-    /// True if opaque tokens are introspected (RFC 7662).
+    /// True if the gateway asks the issuer about opaque (unsigned) tokens (RFC 7662).
     #[serde(default)]
     introspect: bool,
-    /// Introspection endpoint; by default taken from the issuer's metadata.
+    /// Introspection endpoint. It implies `introspect`. Default: from its metadata.
     introspect_url: Option<HttpsUrl>,
-    /// True if JWTs are introspected too.
+    /// True if the gateway asks the issuer about signed tokens as well. It needs `introspect`.
     #[serde(default)]
     introspect_signed: bool,
-    /// Client id of the gateway at the introspection endpoint.
+    /// Client id of the gateway at the issuer. It needs `introspect`. Default: none; required for introspection.
     #[schemars(example = &"toolgate")]
     client_id: Option<ExpandedText>,
-    /// Client secret of the gateway at the introspection endpoint.
+    /// Secret of that client, at least 16 characters. It needs `introspect`. Default: none; required for introspection.
     client_secret: Option<SecretSource>,
-    /// Prefix of the issuer's opaque tokens.
+    /// Prefix of the issuer's opaque tokens; it needs `introspect`. The issuer is asked about no other tokens, and no
+    /// other issuer about these. If several issuers are asked, one may have no prefix.
     token_prefix: Option<TokenPrefix>,
-    /// Accepted `aud` values in addition to the resource.
+    /// Further values, at most 16, that the issuer writes into `aud` for this gateway besides `resource`, compared
+    /// exactly. Use only values that it gives to this gateway alone.
     #[schemars(example = ["api://toolgate"])]
     audiences: Option<Vec<AudienceName>>,
-    /// True if only DPoP-bound tokens are accepted.
+    /// True if the gateway accepts only tokens that are bound to a key (DPoP).
     #[serde(default)]
     dpop_required: bool,
     /// OAuth client for signing the issuer's users in at a page of the gateway.
     sign_in: Option<IssuerSignInSection>,
-    /// True if URLs that the issuer names may point to private networks.
+    /// True if addresses that the issuer's metadata names may be in private networks. `url`, `keys_url` and
+    /// `introspect_url` may be anywhere.
     #[serde(default)]
     danger_private_addresses: bool,
 }
@@ -81,14 +86,14 @@ struct IssuerSection {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ScopeSection {
-    /// Globs of tools.
+    /// Globs over full names of tools, as in rules.
     #[schemars(example = ["server.*"])]
     tools: Vec<String>,
-    /// Globs of excluded tools.
+    /// Globs over full names that the entry does not match.
     #[serde(default)]
     #[schemars(example = ["server.*"])]
     except: Vec<String>,
-    /// Scopes that a token needs for these tools.
+    /// Scopes that a token needs, all of them.
     #[schemars(example = ["files:read"])]
     scopes: Scopes,
 }

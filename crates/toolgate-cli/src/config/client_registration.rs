@@ -150,7 +150,7 @@ impl SignInParty {
         path: &SettingPath,
     ) -> Result<SignInParty, SettingError> {
         let scopes = section.scopes.clone().map(|scopes| scopes.0);
-        match (section.sign_in.unwrap_or_default(), scopes) {
+        match (section.sign_in, scopes) {
             (SignInWord::Person, None) => Ok(SignInParty::Person),
             (SignInWord::Person, Some(_)) => Err(SettingError::about(
                 path.key("scopes"),

@@ -20,37 +20,44 @@ use toolgate::aggregate::NameRules;
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct ConfigFile {
-    /// Listen address for HTTP: IP address and port; default `127.0.0.1:8665`.
+    /// IP address and port of the HTTP listener. Port 0 selects a free port. An address that other machines can reach
+    /// needs a `token`, or `required` in `[auth]`. The option `--listen` overrides it.
     #[schemars(example = &"127.0.0.1:8665")]
-    pub(super) listen: Option<ListenAddress>,
-    /// Bearer token of the clients. Without a token or an issuer, the gateway serves HTTP on loopback only.
+    pub(super) listen: ListenAddress,
+    /// Bearer token of the clients: 16 to 4096 visible ASCII characters. `openssl rand -hex 32` makes a good one. Only
+    /// HTTP needs it.
     pub(super) token: Option<SecretSource>,
-    /// Allowed host names besides loopback, with or without a port.
+    /// Further host names under which clients may reach the gateway, exact, with or without a port. Loopback names
+    /// always work.
     #[schemars(example = ["tools.example.com"])]
     pub(super) allowed_hosts: Vec<HostName>,
-    /// Allowed origins of web pages besides the gateway's own.
+    /// Further web origins that may use the endpoint, exact: `scheme://host` or `scheme://host:port`. Their scripts can
+    /// read its answers (CORS, without cookies), but cannot use the console. The gateway's own pages always work.
     #[schemars(example = ["https://app.example.com"])]
     pub(super) allowed_origins: Vec<OriginName>,
-    /// Data directory.
+    /// Data directory: audit log, approvals and sockets. The option `--data` overrides it. Default: `toolgate` in the
+    /// user's data directory.
     pub(super) data: Option<ConfigPath>,
     /// Authentication of HTTP callers, and the scopes that their tokens need.
     pub(super) auth: AuthSection,
     /// Audit log.
     pub(super) audit: AuditSection,
-    /// Limits. A key names the unit of its limit; without a unit, it is a count.
+    /// Limits. The name of a key says its unit: bytes, seconds or milliseconds; all others are counts.
     pub(super) limits: GatewayLimits,
-    /// Default handling of new, changed and confusable definitions.
+    /// Handling of new, changed and confusable definitions.
     pub(super) pins: PinSettings,
-    /// Upstream servers.
+    /// Upstream servers: one section for each.
     pub(super) server: NamedSettings<ServerSection>,
-    /// Rules. Of all rules that match a call, the strictest action wins.
+    /// Rules for calls. Of all rules that match a call, the strictest action wins.
     pub(super) rule: Vec<RuleSection>,
     /// Tool search instead of tool lists.
     pub(super) search: Option<SearchSection>,
-    /// Naming rules for tools and prompts; default `specification`.
+    /// Naming rules for tools and prompts toward clients. `portable` fits hosts that accept only short names without
+    /// dots.
     #[serde(with = "Word::<NameRules>")]
     pub(super) tool_names: NameRules,
-    /// Files with the operator's own secret rules.
+    /// Files with your own rules that find secrets, in the format of gitleaks. Relative paths start at the directory of
+    /// the config.
     #[schemars(example = ["secrets.toml"])]
     pub(super) secret_rules: Vec<ConfigPath>,
 }

@@ -1,20 +1,24 @@
 //! URLs that must be `https`, or `http` on loopback.
 
-use super::reader::ExpandedText;
-use schemars::JsonSchema;
+use super::reader::{ExpandedText, inline_schema};
+use schemars::json_schema;
 use serde::Deserialize;
 use toolgate::auth::Url;
 
 /// URL with `https`, or with `http` on loopback.
-#[derive(Clone, Deserialize, JsonSchema)]
+#[derive(Clone, Deserialize)]
 #[serde(try_from = "ExpandedText")]
-#[schemars(with = "String")]
 pub(super) struct HttpsUrl {
     /// Parsed URL.
     pub(super) url: Url,
     /// Expanded text, for identifiers that are compared exactly.
     pub(super) text: String,
 }
+
+inline_schema!(
+    HttpsUrl,
+    |_| json_schema!({"type": "string", "title": "URL"})
+);
 
 impl TryFrom<ExpandedText> for HttpsUrl {
     type Error = String;

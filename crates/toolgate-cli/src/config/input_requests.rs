@@ -1,9 +1,11 @@
 //! Input requests that a server may make during a call: keys of `[server.NAME]`.
 
-use super::{rate::RateSetting, reader::ConfigWord};
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use super::{
+    rate::RateSetting,
+    reader::{ConfigWord, inline_schema},
+};
+use schemars::json_schema;
 use serde::Deserialize;
-use std::borrow::Cow;
 use toolgate_policy::{ElicitationPolicy, RateQuota, SamplingPolicy};
 
 /// Policy for the input requests of a server.
@@ -24,9 +26,9 @@ pub(crate) struct InputRequestSettings {
 impl Default for InputRequestSettings {
     fn default() -> InputRequestSettings {
         InputRequestSettings {
-            elicitation_forms: ElicitationPolicy::Check,
+            elicitation_forms: ElicitationPolicy::default(),
             elicitation_urls: true,
-            sampling: SamplingPolicy::Off,
+            sampling: SamplingPolicy::default(),
             sampling_tokens: 4_096,
             roots: true,
         }
@@ -65,20 +67,7 @@ impl TryFrom<String> for SamplingSetting {
     }
 }
 
-impl JsonSchema for SamplingSetting {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "SamplingSetting".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "type": "string",
-            "pattern": "^(off|ask|[0-9]+ */ *(s|min|h))$",
-            "examples": ["ask", "20/h"],
-        })
-    }
-}
+inline_schema!(SamplingSetting, |generator| json_schema!({"anyOf": [
+    {"type": "string", "enum": ["off", "ask"]},
+    RateSetting::json_schema(generator),
+]}));

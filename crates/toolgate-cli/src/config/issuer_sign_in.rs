@@ -13,12 +13,14 @@ use serde::Deserialize;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct IssuerSignInSection {
-    /// Client id of the gateway's pages at the issuer.
+    /// Client id of the gateway's pages at the issuer. Register one redirect address for it and no other: the address
+    /// of `resource` with `sign-in/shown` in place of `mcp`. Do not register `sign-in/back`: a server's authorization
+    /// flow could then obtain codes of this client.
     #[schemars(example = &"toolgate-pages")]
     client_id: ExpandedText,
-    /// Client secret, if the client has one.
+    /// Secret of that client, if it has one.
     client_secret: Option<SecretSource>,
-    /// Requested scopes.
+    /// Scopes to request, if the issuer gives no token for the resource without them.
     #[schemars(example = ["openid"])]
     scopes: Option<Scopes>,
 }

@@ -2,14 +2,14 @@
 
 use super::{
     rate::RateSetting,
-    reader::{IntRange, SettingError, SettingPath},
+    reader::{IntRange, SettingError, SettingPath, inline_schema},
 };
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use schemars::{JsonSchema, SchemaGenerator, json_schema};
 use serde::{
     Deserialize, Deserializer,
     de::{MapAccess, Visitor},
 };
-use std::{borrow::Cow, fmt};
+use std::fmt;
 use toolgate_protocol::memory_budget::{BYTES_PER_OBJECT, BYTES_PER_VALUE, COPIES_PER_MESSAGE};
 
 /// Integer type of a limit, converted from and to the number of the config.
@@ -49,12 +49,15 @@ impl LimitValue for u64 {
 }
 
 macro_rules! limits {
-    ($(#[doc = $doc:literal] $key:ident: $kind:ty = $default:literal, $low:literal to $high:literal;)*) => {
+    (
+        rate = $rate_doc:literal;
+        $($(#[doc = $doc:literal])+ $key:ident: $kind:ty = $default:literal, $low:literal to $high:literal;)*
+    ) => {
         /// Limits of the gateway. The key names the unit; without a unit it is a count.
         #[derive(Clone, Debug, Eq, PartialEq)]
         pub(crate) struct GatewayLimits {
-            $(#[doc = $doc] pub(crate) $key: $kind,)*
-            /// Rate limit per caller and tool.
+            $($(#[doc = $doc])+ pub(crate) $key: $kind,)*
+            #[doc = $rate_doc]
             pub(crate) rate: RateSetting,
         }
 
@@ -91,12 +94,12 @@ macro_rules! limits {
                 let mut all = serde_json::Map::new();
                 $(
                     let mut schema = IntRange::<$low, $high>::json_schema(generator);
-                    schema.insert("description".to_owned(), $doc.trim().into());
+                    schema.insert("description".to_owned(), concat!($($doc),+).trim().into());
                     schema.insert("default".to_owned(), $default.into());
                     all.insert(stringify!($key).to_owned(), schema.to_value());
                 )*
                 let mut rate = RateSetting::json_schema(generator);
-                rate.insert("description".to_owned(), "Rate limit per caller and tool.".into());
+                rate.insert("description".to_owned(), $rate_doc.into());
                 rate.insert("default".to_owned(), GatewayLimits::default().rate.to_string().into());
                 all.insert("rate".to_owned(), rate.to_value());
                 all
@@ -119,193 +122,217 @@ macro_rules! limits {
 }
 
 limits! {
-    /// Memory budget for all messages in flight, with their copies; one caller or server may use half of it.
+    rate = "Rate limit of the calls of one tool by one caller.";
+    /// Memory of all long messages that are held at the same time, with their copies. One caller or one server gets at
+    /// most half. Two messages of the maximum length have to fit.
     memory_bytes: u64 = 268_435_456, 8_388_608 to 1_099_511_627_776;
-    /// Maximum size of an HTTP request body.
+    /// Maximum size of the body of an HTTP request.
     body_bytes: usize = 4_194_304, 1_024 to 268_435_456;
-    /// Maximum size of an HTTP request head: request line and headers.
+    /// Maximum size of the head of an HTTP request: its first line and its headers.
     header_bytes: usize = 32_768, 8_192 to 1_048_576;
     /// Maximum number of headers of an HTTP request.
     headers: usize = 100, 16 to 1_000;
-    /// Maximum size of an MCP header value.
+    /// Maximum size of the value of one header `Mcp-…`.
     mcp_header_bytes: usize = 8_192, 256 to 8_192;
-    /// Maximum size of a line over standard input and output, from servers and clients.
+    /// Maximum size of a line of a server or client over stdio.
     line_bytes: usize = 16_777_216, 65_536 to 1_073_741_824;
     /// Maximum nesting depth of JSON.
     depth: usize = 64, 8 to 128;
     /// Maximum number of keys of one JSON object.
     keys: usize = 4_096, 16 to 1_000_000;
-    /// Maximum number of values in one JSON text.
+    /// Maximum number of values of one JSON text.
     elements: usize = 100_000, 256 to 10_000_000;
-    /// Maximum size of an item name or URI in a request or subscription.
+    /// Maximum size of the name or URI in a client's request or subscription.
     name_bytes: usize = 8_192, 128 to 8_192;
-    /// Call timeout; progress restarts it.
+    /// Call timeout; progress restarts it. At most `call_max_seconds`.
     call_seconds: u64 = 60, 1 to 86_400;
-    /// Maximum duration of a call, regardless of progress.
+    /// Maximum duration of a call with all its progress.
     call_max_seconds: u64 = 900, 1 to 604_800;
-    /// Consecutive failed calls that open the circuit breaker of a server; 0 disables it.
+    /// Consecutive failed calls after which a server gets no calls for `breaker_seconds` (circuit breaker). 0 turns the
+    /// circuit breaker off.
     breaker_failures: u32 = 10, 0 to 1_000_000;
-    /// Time that an open circuit breaker blocks the calls of a server.
+    /// Pause of a server that keeps failing. After it, one call is let through, and its success ends the pause.
     breaker_seconds: u64 = 30, 1 to 86_400;
-    /// Concurrent calls of one caller.
+    /// Running calls of one caller; at most `calls`.
     calls_per_caller: usize = 64, 1 to 100_000;
-    /// Concurrent calls in total.
+    /// Running calls of all callers.
     calls: usize = 2_048, 1 to 1_000_000;
-    /// Concurrent calls of one tool, resource or prompt.
+    /// Running calls of one tool, resource or prompt.
     calls_per_tool: usize = 256, 1 to 1_000_000;
-    /// Callers with their own connection to one server at the same time, and with stored tokens for it.
+    /// Callers that are connected to one server in their own name (token exchange, sign-in for each caller), and whose
+    /// tokens are held for that. Above it, an idle connection is evicted. The same number of callers can have stored
+    /// credentials for one server; another sign-in is refused.
     callers_per_server: usize = 256, 1 to 100_000;
-    /// Concurrent calls of one server.
+    /// Running calls of one server.
     calls_per_server: usize = 512, 1 to 1_000_000;
-    /// Queued calls of one caller.
+    /// Queued calls of one caller; at most `waiting`.
     waiting_per_caller: usize = 64, 0 to 100_000;
-    /// Queued calls in total.
+    /// Queued calls of all callers.
     waiting: usize = 1_024, 0 to 1_000_000;
-    /// Maximum time that a call is queued.
+    /// Maximum time that a call stays in the queue.
     waiting_seconds: u64 = 10, 0 to 3_600;
-    /// Maximum number of open sessions.
+    /// Open sessions at `/mcp`, and as many streams at `/sse`.
     sessions: usize = 256, 1 to 100_000;
-    /// Idle timeout of a session.
+    /// Idle time after which a session at `/mcp` ends; at most `session_max_seconds`.
     session_idle_seconds: u64 = 1_800, 10 to 604_800;
-    /// Maximum lifetime of a session.
+    /// Maximum lifetime of a session, or of a stream at `/sse`.
     session_max_seconds: u64 = 86_400, 60 to 2_592_000;
-    /// Open notification streams in total.
+    /// Open notification streams, and streams at `/sse`.
     listen_streams: usize = 1_024, 1 to 100_000;
-    /// Open notification streams of one caller.
+    /// Open notification streams, and streams at `/sse`, of one caller; at most `listen_streams`.
     listen_streams_per_caller: usize = 128, 1 to 10_000;
-    /// Time that a lost stream of a session can be resumed; 0 disables resumption.
+    /// Time for which a stream of a session is kept for a client that resumes it with `Last-Event-ID`. 0 keeps none.
     resume_seconds: u64 = 300, 0 to 86_400;
-    /// Buffer for resumption of one session's streams, in bytes. A larger message is not buffered.
+    /// Bytes of sent messages of one session that are kept for resumption; at most `resume_bytes`. A longer message is
+    /// not kept.
     resume_bytes_per_session: usize = 1_048_576, 0 to 268_435_456;
-    /// Buffer for resumption of all sessions together, in bytes.
+    /// Bytes of sent messages of all sessions that are kept for resumption.
     resume_bytes: usize = 33_554_432, 0 to 4_294_967_296;
-    /// Time after which the gateway closes a stream's connection and lets a 2025-11-25 client reconnect; 0 disables it.
+    /// Maximum time of one connection of a stream. After it, a client of a 2025-11-25 session has to reconnect for the
+    /// rest (for proxies that cut long connections). 0: as long as the stream.
     stream_seconds: u64 = 0, 0 to 86_400;
-    /// Messages of one stream or connection queued for a slow reader.
+    /// Messages of one stream or connection that wait for a slow reader.
     stream_messages: usize = 256, 1 to 100_000;
-    /// Bytes of these messages together; a larger message is queued alone.
+    /// Bytes of the messages of one stream or connection that wait for a slow reader. A longer message waits alone.
     stream_bytes: usize = 1_048_576, 1_024 to 268_435_456;
-    /// Resource subscriptions of one session or stream.
+    /// Resources to which one session or stream is subscribed.
     stream_resources: usize = 1_024, 0 to 100_000;
-    /// Running and finished tasks in total.
+    /// Calls that run as tasks, and finished ones that are kept.
     tasks: usize = 1_024, 1 to 1_000_000;
-    /// Tasks of one caller.
+    /// Tasks of one caller, finished ones included; at most `tasks`.
     tasks_per_caller: usize = 64, 1 to 100_000;
-    /// Memory for stored task results; the oldest are evicted.
+    /// Bytes of the results of all finished tasks. The oldest are evicted.
     task_bytes: usize = 67_108_864, 65_536 to 134_217_728;
-    /// Lifetime of a task from its creation.
+    /// Time for which a task is kept, counted from its start; then it is ended.
     task_seconds: u64 = 3_600, 1 to 604_800;
-    /// Polls of one task per minute.
+    /// Polls of one task in a minute. One more is refused, with the time of the next one.
     task_polls: u32 = 600, 60 to 1_000_000;
-    /// Maximum size of a call's result.
+    /// Maximum size of the result of a call.
     result_bytes: usize = 16_777_216, 1_024 to 1_073_741_824;
-    /// Maximum size of the Base64 data of one image, audio content or resource.
+    /// Maximum size of the Base64 of one image, one audio content or the data of one resource.
     media_bytes: usize = 8_388_608, 1_024 to 1_073_741_824;
-    /// Maximum number of tools of one server.
+    /// Tools of one server; also resources, templates and prompts, each. The others are dropped, with a note.
     tools_per_server: usize = 10_000, 1 to 100_000;
-    /// Maximum size of one server's list of one item kind.
+    /// Bytes of all items of one kind of one server together.
     list_bytes: usize = 16_777_216, 65_536 to 1_073_741_824;
-    /// Maximum time that a server's list is cached, whatever TTL the server sets.
+    /// Maximum time for which a list of a server is cached, whatever the server says.
     list_seconds: u64 = 86_400, 1 to 604_800;
     /// Items on one page of a list.
     page_items: usize = 1_000, 1 to 100_000;
-    /// Pinned definitions of one server: tools, resources, templates and prompts.
+    /// Pinned definitions of one server, removed ones included. Further definitions are hidden.
     pins_per_server: usize = 10_000, 1 to 50_000;
-    /// Maximum size of a tool definition.
+    /// Maximum size of the definition of a tool.
     definition_bytes: usize = 65_536, 1_024 to 16_777_216;
-    /// Maximum size of a tool description.
+    /// Maximum size of the description of a tool; at most `definition_bytes`.
     description_bytes: usize = 8_192, 64 to 1_048_576;
-    /// Maximum size of the instructions for clients.
+    /// Maximum size of the instructions that a client gets about the servers; 0 for none. At most twice as many bytes
+    /// are read of each server.
     instructions_bytes: usize = 32_768, 0 to 1_048_576;
-    /// Resource links of one caller that the gateway remembers and that the caller may read.
+    /// Links to resources in results of one caller, which the caller can read although no list shows them. The oldest
+    /// are evicted.
     links_per_caller: usize = 256, 0 to 100_000;
-    /// Callers with remembered resource links.
+    /// Callers whose links are remembered.
     link_callers: usize = 1_024, 1 to 100_000;
     /// Maximum nesting depth of a schema.
     schema_depth: usize = 32, 4 to 128;
     /// Maximum number of subschemas of one schema.
     subschemas: usize = 2_000, 1 to 100_000;
-    /// Maximum number of patterns in one schema.
+    /// Maximum number of patterns of one schema.
     patterns: usize = 200, 0 to 10_000;
-    /// Maximum size of a rule's CEL condition.
+    /// Maximum size of the condition of a rule.
     when_bytes: usize = 4_096, 64 to 65_536;
     /// Maximum nesting depth of a condition.
     when_depth: usize = 64, 4 to 64;
-    /// Maximum steps of one condition's evaluation.
+    /// Maximum number of steps of one evaluation of a condition: each part is one, and so are each 32 bytes of text.
     when_steps: usize = 100_000, 100 to 10_000_000;
-    /// Maximum number of input-required rounds of one call.
+    /// Maximum number of times that one call may come back with answers.
     rounds: u32 = 10, 1 to 1_000;
-    /// Time that a client has to respond to an input request.
+    /// Time that a client has to answer an input request of a tool.
     question_seconds: u64 = 600, 1 to 86_400;
-    /// Idle time after which a server with a handshake is pinged; 0 disables it.
+    /// Interval without a request after which the gateway pings a server with a handshake. A server that answered pings
+    /// and misses two in a row, 30 s each, counts as gone; the gateway starts it or connects to it again. 0: never.
     ping_seconds: u64 = 60, 0 to 86_400;
-    /// Ping interval for a client with a handshake and an open stream; 0 disables it.
+    /// Interval at which the gateway pings a client with a handshake and an open stream (stdio, a GET stream, HTTP with
+    /// SSE). A client that answered pings and misses two in a row, 30 s each, counts as gone: its connection or session
+    /// ends, with everything that runs for it. 0: never; then the end of a pipe or of a stream shows that a client is
+    /// gone. A client that is busy with its user may answer no ping.
     client_ping_seconds: u64 = 0, 0 to 86_400;
-    /// Parked calls of one server with a handshake that wait for input; with 0 it cannot request input.
+    /// Calls of one server of 2025-06-18 or 2025-11-25 that wait for an answer to its input request. With 0, the server
+    /// cannot ask.
     parked_calls: usize = 64, 0 to 10_000;
-    /// Parked calls of one caller.
+    /// Calls of one caller, at one server of 2025-06-18 or 2025-11-25, that wait for an answer to its input request; at
+    /// most `parked_calls`.
     parked_calls_per_caller: usize = 16, 0 to 10_000;
-    /// Lifetime of the sealed state of an input-required result.
+    /// Maximum time until a call comes back with answers.
     seal_seconds: u64 = 300, 1 to 300;
-    /// Estimated processor time for checking one value against its schema.
+    /// Estimated processor time to check one value against its schema, for a release build. The cost is computed in
+    /// advance, and a value that could exceed it is refused without a check. Patterns with look-around or
+    /// back-references are stopped while they run, at ten times that. Large values, and long texts against regular
+    /// expressions, need more.
     schema_milliseconds: u64 = 50, 1 to 60_000;
-    /// Time that an approver has to decide a call.
+    /// Maximum time that a call waits for a person.
     approval_seconds: u64 = 600, 1 to 86_400;
-    /// Pending approvals of one caller.
+    /// Pending approvals of one caller; at most `approvals`.
     approvals_per_caller: usize = 16, 1 to 10_000;
-    /// Pending approvals in total.
+    /// Pending approvals of all callers.
     approvals: usize = 256, 1 to 100_000;
     /// Maximum number of remembered approvals.
     grants: usize = 256, 1 to 100_000;
-    /// Default lifetime of a remembered approval.
+    /// Lifetime of a remembered approval, if the approver names none; at most `grant_max_seconds`.
     grant_seconds: u64 = 28_800, 60 to 31_622_400;
-    /// Maximum lifetime of a remembered approval.
+    /// Maximum lifetime of a remembered approval that an approver can choose.
     grant_max_seconds: u64 = 31_622_400, 60 to 31_622_400;
-    /// Start timeout of a server.
+    /// Time limit of the start of a server.
     start_seconds: u64 = 30, 1 to 3_600;
-    /// Time that the first lists wait for starting servers whose items are not yet known.
+    /// Time that the first lists wait for servers that are still starting and of which nothing is known from an earlier
+    /// run, and that a list waits for a slow server. A slower server is left out of the list, is counted in
+    /// `toolgate/missing` of its `_meta`, and does not delay a later list; `list_changed` follows when it has listed.
     list_wait_seconds: u64 = 10, 0 to 3_600;
-    /// Time to receive the head of an HTTP request.
+    /// Time limit of the arrival of the head of an HTTP request.
     header_seconds: u64 = 10, 1 to 300;
-    /// Time to receive the body of an HTTP request.
+    /// Time limit of the arrival of the body of an HTTP request.
     body_seconds: u64 = 60, 1 to 3_600;
-    /// Idle timeout between two parts of an HTTP request body.
+    /// Maximum pause within the body of an HTTP request.
     body_idle_seconds: u64 = 10, 1 to 3_600;
-    /// Open connections from one address.
+    /// Open connections of one address.
     connections_per_address: usize = 256, 1 to 65_536;
-    /// Rejected credentials from one address per minute. More get 429 and are not audited one by one.
+    /// Rejected credentials of one address in a minute. Further ones get 429 and no audit record each. Valid
+    /// credentials are never counted. Behind a reverse proxy, all callers share one address.
     auth_failures: u32 = 60, 1 to 1_000_000;
-    /// Maximum number of API keys.
+    /// Maximum number of API keys, including those revoked within 30 days.
     caller_keys: usize = 1_000, 1 to 100_000;
-    /// Maximum size of a response from a token issuer.
+    /// Maximum size of an answer of an issuer of tokens.
     issuer_bytes: usize = 1_048_576, 1_024 to 16_777_216;
-    /// Timeout of a request to an issuer, including redirects.
+    /// Time limit of an answer of an issuer, with all redirects.
     issuer_seconds: u64 = 10, 1 to 300;
-    /// Maximum number of redirects of one request to an issuer.
+    /// Redirects of one answer, on the issuer's origin.
     issuer_redirects: usize = 3, 0 to 10;
-    /// Time that an issuer's JWK set is cached.
+    /// Time for which the public keys of an issuer are cached; six times as long while the issuer cannot be reached.
+    /// Its metadata is cached six times as long.
     issuer_keys_seconds: u64 = 600, 1 to 86_400;
-    /// Minimum time between two fetches of an issuer's keys or metadata.
+    /// Minimum time between two requests for an issuer's keys or metadata, whatever tokens name.
     issuer_pause_seconds: u64 = 30, 0 to 3_600;
-    /// Time that an introspection result is cached.
+    /// Time for which an introspection result is cached. A withdrawn token can still be accepted for that long.
     introspection_seconds: u64 = 5, 0 to 300;
-    /// Interval at which the token of an open stream is introspected again.
+    /// Interval at which the issuer is asked again about a token with an open stream. A withdrawn token ends the
+    /// stream.
     introspection_recheck_seconds: u64 = 60, 1 to 3_600;
-    /// Concurrent introspection requests to one issuer.
+    /// Tokens that one issuer is asked about at the same time. Another request waits, for as long as one answer may
+    /// take.
     introspections: usize = 32, 1 to 4_096;
-    /// Remembered DPoP proofs, for replay detection.
+    /// DPoP proofs that are remembered. Above it, no proof is accepted until the oldest expire.
     proofs: usize = 262_144, 1 to 16_777_216;
-    /// Open connections in total.
+    /// Open connections.
     connections: usize = 1_024, 1 to 65_536;
-    /// Audit records queued for the disk.
+    /// Audit records that wait for the disk. One more call is refused.
     audit_queue: usize = 8_192, 16 to 1_000_000;
-    /// Bytes of these records together.
+    /// Bytes of the audit records that wait for the disk.
     audit_queue_bytes: usize = 67_108_864, 1_048_576 to 4_294_967_296;
-    /// Maximum number of audit records in one sync.
+    /// Audit records that share one sync (group commit).
     audit_batch: usize = 256, 1 to 65_536;
-    /// Time to collect more records for one sync.
+    /// Time for which audit records are gathered while more arrive.
     audit_wait_milliseconds: u64 = 2, 0 to 1_000;
-    /// Drain time for calls in flight when the gateway stops.
+    /// Time for which running calls may continue when the gateway stops.
     drain_seconds: u64 = 30, 0 to 3_600;
 }
 
@@ -414,20 +441,11 @@ impl<'de> Visitor<'de> for LimitsVisitor {
     }
 }
 
-impl JsonSchema for GatewayLimits {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "Limits".into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let properties = GatewayLimits::schemas(generator);
-        json_schema!({"type": "object", "properties": properties, "additionalProperties": false})
-    }
-}
+inline_schema!(GatewayLimits, |generator| json_schema!({
+    "type": "object",
+    "properties": GatewayLimits::schemas(generator),
+    "additionalProperties": false,
+}));
 
 #[cfg(test)]
 mod tests {

@@ -1,8 +1,8 @@
 //! Listen address, allowed hosts and allowed origins.
 
-use super::reader::ExpandedText;
-use schemars::JsonSchema;
-use serde::Deserialize;
+use super::reader::{ExpandedText, inline_schema};
+use schemars::{JsonSchema, json_schema};
+use serde::{Deserialize, Serialize};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 /// Default listen address.
@@ -10,10 +10,20 @@ pub(super) const DEFAULT_LISTEN_ADDRESS: SocketAddr =
     SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8665);
 
 /// Listen address.
-#[derive(Deserialize, JsonSchema)]
+#[derive(Deserialize, Serialize)]
 #[serde(try_from = "ExpandedText")]
-#[schemars(with = "String")]
 pub(super) struct ListenAddress(pub(super) SocketAddr);
+
+inline_schema!(
+    ListenAddress,
+    |_| json_schema!({"type": "string", "title": "address"})
+);
+
+impl Default for ListenAddress {
+    fn default() -> ListenAddress {
+        ListenAddress(DEFAULT_LISTEN_ADDRESS)
+    }
+}
 
 impl TryFrom<ExpandedText> for ListenAddress {
     type Error = String;
@@ -31,7 +41,7 @@ impl TryFrom<ExpandedText> for ListenAddress {
 /// Host name in lower case, with or without a port.
 #[derive(Deserialize, JsonSchema)]
 #[serde(try_from = "ExpandedText")]
-#[schemars(inline)]
+#[schemars(inline, title = "host name")]
 pub(super) struct HostName(pub(super) String);
 
 impl TryFrom<ExpandedText> for HostName {
@@ -52,7 +62,7 @@ impl TryFrom<ExpandedText> for HostName {
 /// Origin in lower case: `scheme://host` or `scheme://host:port`.
 #[derive(Deserialize, JsonSchema)]
 #[serde(try_from = "ExpandedText")]
-#[schemars(inline)]
+#[schemars(inline, title = "origin")]
 pub(super) struct OriginName(pub(super) String);
 
 impl TryFrom<ExpandedText> for OriginName {

@@ -57,18 +57,20 @@ impl fmt::Debug for ToolOverride {
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct ToolSection {
-    /// Replacement for the tool's name.
+    /// Another name after the prefix: letters, digits, `_`, `-` and `.`, at most 128 with the prefix. Default: its own.
     name: Option<String>,
-    /// True hides the tool from all callers.
+    /// True hides the tool from every caller. Another tool can use its name.
     hide: bool,
-    /// Replacement for the tool's title.
+    /// Another title. Default: its own.
     title: Option<String>,
-    /// Replacement for the tool's description.
+    /// Another description. Default: its own.
     description: Option<String>,
-    /// Fixed arguments, which callers neither see nor set. `{ env = "NAME" }` is the value of an environment variable.
+    /// Fixed arguments of every call, which callers neither see nor set, such as
+    /// `{ team = "blue", depth = 3, key = { env = "NAME" } }`. `{ env = "NAME" }` is the value of an environment
+    /// variable, as text.
     #[schemars(example = serde_json::json!({"name": "value"}))]
     arguments: NamedSettings<Value>,
-    /// Call timeout in seconds, at most `call_max_seconds` of `[limits]`; default that of the server.
+    /// Time limit of a call of this tool, at most `call_max_seconds` of `[limits]`. Default: that of the server.
     #[serde(with = "IntRange::<1, 604_800>")]
     call_seconds: Option<u64>,
 }

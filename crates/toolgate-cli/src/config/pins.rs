@@ -9,13 +9,15 @@ use toolgate_policy::{ChangedDefinitionAction, ConfusableNameAction, NewDefiniti
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct PinSettings {
-    /// Action for a new definition.
+    /// Action for a definition at first sight: `accept` it, or `ask` to hide it until you accept it.
     #[serde(rename = "first", with = "Word::<NewDefinitionAction>")]
     pub(crate) on_new: NewDefinitionAction,
-    /// Action for a changed definition.
+    /// Action for a definition that differs from the accepted one: `hide` it until you accept it, `warn` and let
+    /// callers use it, or `allow`, which accepts it and records that.
     #[serde(rename = "change", with = "Word::<ChangedDefinitionAction>")]
     pub(crate) on_change: ChangedDefinitionAction,
-    /// Action for names that look like other names.
+    /// Action for tools and prompts with names that look alike: `flag` them in the console and the audit log, or `hide`
+    /// both.
     #[serde(rename = "look_alikes", with = "Word::<ConfusableNameAction>")]
     pub(crate) confusable_names: ConfusableNameAction,
 }

@@ -1,8 +1,9 @@
 //! Rate limits: `30/min`, `5/s`, `100/h`.
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use super::reader::inline_schema;
+use schemars::json_schema;
 use serde::Deserialize;
-use std::{borrow::Cow, fmt, time::Duration};
+use std::{fmt, time::Duration};
 
 /// Rate limit: a count for each period.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
@@ -64,19 +65,12 @@ impl TryFrom<String> for RateSetting {
     }
 }
 
-impl JsonSchema for RateSetting {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "Rate".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({"type": "string", "pattern": "^[0-9]+ */ *(s|min|h)$", "examples": ["30/min"]})
-    }
-}
+inline_schema!(RateSetting, |_| json_schema!({
+    "type": "string",
+    "title": "rate",
+    "pattern": "^[0-9]+ */ *(s|min|h)$",
+    "examples": ["30/min"],
+}));
 
 impl fmt::Display for RateSetting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -3,6 +3,7 @@
 mod config_word;
 mod deserializer;
 mod expected_value;
+mod inline_schema;
 mod int_range;
 mod named_settings;
 mod setting_error;
@@ -10,7 +11,8 @@ mod setting_path;
 mod text_values;
 mod tree;
 
-pub(super) use config_word::{ConfigWord, Word, WordVisitor, word_schema};
+pub(super) use config_word::{CheckSwitch, ConfigWord, Word, WordVisitor, word_schema};
+pub(super) use inline_schema::inline_schema;
 pub(super) use int_range::IntRange;
 pub(super) use named_settings::NamedSettings;
 pub(super) use setting_error::SettingError;

@@ -1,9 +1,7 @@
 //! `revision` of `[server.NAME]`: protocol revision.
 
-use super::reader::{WordVisitor, word_schema};
-use schemars::{JsonSchema, Schema, SchemaGenerator};
-use serde::{Deserialize, Deserializer};
-use std::borrow::Cow;
+use super::reader::{WordVisitor, inline_schema, word_schema};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use toolgate_protocol::dialect::{self, Dialect};
 
 /// Choice of the protocol revision for a server.
@@ -56,16 +54,13 @@ impl<'de> Deserialize<'de> for RevisionChoice {
     }
 }
 
-impl JsonSchema for RevisionChoice {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "RevisionChoice".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        word_schema(RevisionChoice::words().into_iter().map(|(word, _)| word))
+/// Writes the word, for the default of the schema.
+impl Serialize for RevisionChoice {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
     }
 }
+
+inline_schema!(RevisionChoice, |_| word_schema(
+    RevisionChoice::words().into_iter().map(|(word, _)| word)
+));

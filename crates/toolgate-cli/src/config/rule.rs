@@ -50,24 +50,28 @@ pub(crate) enum ConfigRuleAction {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RuleSection {
-    /// Globs of matching tools, as `server.tool`.
+    /// Globs over full names of matching items: `server.tool`, `server.resource:URI`, `server.prompt:NAME`.
     #[schemars(example = ["server.*"])]
     tools: Vec<String>,
-    /// Globs of excluded tools.
+    /// Globs over full names that the rule does not match.
     #[serde(default)]
     #[schemars(example = ["server.*"])]
     except: Vec<String>,
-    /// Globs of matching callers; default all callers.
+    /// Globs over names of matching callers: `key:NAME`, `ISSUER:SUBJECT` with an issuer of this config, `token@http`,
+    /// `anonymous@http`, `local@stdio`, `operator@NAME`. A glob that no caller can match is an error. Default: every
+    /// caller.
     #[schemars(example = ["key:ci"])]
     callers: Option<Vec<String>>,
-    /// CEL condition; the rule matches only calls for which it is true.
+    /// CEL condition over the call; the rule matches only calls for which it is true.
     when: Option<String>,
-    /// Action for matching calls.
+    /// Action for matching calls: `allow` them, `ask` a person, or `deny` them. A denied item is not listed either.
     action: ConfigRuleAction,
-    /// Rate limit per caller and tool; default that of `[limits]`.
+    /// Rate limit of each caller for each of these items. Everything that a template reads counts as one item. Default:
+    /// `rate` of `[limits]`.
     rate: Option<RateSetting>,
-    /// Number of required approvals; default 1.
+    /// Number of different people who have to approve; with `action = "ask"` only.
     #[serde(default, with = "IntRange::<1, 8>")]
+    #[schemars(extend("default" = 1))]
     approvals: Option<u32>,
 }
 

@@ -1,12 +1,12 @@
 //! Sanitizer settings: keys of `[server.NAME]`.
 
-use super::reader::{ConfigWord, WordVisitor};
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use super::reader::{CheckSwitch, ConfigWord, Word, WordVisitor, inline_schema};
+use schemars::json_schema;
 use serde::{
-    Deserialize, Deserializer,
+    Deserialize, Deserializer, Serialize,
     de::{Error, SeqAccess, Visitor},
 };
-use std::{borrow::Cow, fmt};
+use std::fmt;
 use toolgate_policy::{ErrorTextMode, OnOutboundSecret, OnPlaceholder, OnSecret};
 
 /// Sanitizer settings of a server.
@@ -33,13 +33,13 @@ pub(crate) struct SanitizerSettings {
 impl Default for SanitizerSettings {
     fn default() -> SanitizerSettings {
         SanitizerSettings {
-            secrets: OnSecret::Redact,
-            outbound_secrets: OnOutboundSecret::Ask,
-            placeholders: OnPlaceholder::Ask,
+            secrets: OnSecret::default(),
+            outbound_secrets: OnOutboundSecret::default(),
+            placeholders: OnPlaceholder::default(),
             media: true,
             links: true,
             schemes: None,
-            error_text: ErrorTextMode::Message,
+            error_text: ErrorTextMode::default(),
             mark_untrusted: false,
         }
     }
@@ -78,11 +78,20 @@ impl ConfigWord for ErrorTextMode {
 }
 
 /// Check of links as written: `"check"`, `"off"`, or an allowlist of URI schemes.
+#[derive(Serialize)]
+#[serde(untagged)]
 pub(super) enum LinkSetting {
     /// Links to executable content are blocked, or no links.
-    Switch(bool),
+    #[serde(serialize_with = "Word::<CheckSwitch>::serialize")]
+    Switch(CheckSwitch),
     /// Only links with these schemes pass.
     Schemes(Vec<String>),
+}
+
+impl Default for LinkSetting {
+    fn default() -> LinkSetting {
+        LinkSetting::Switch(CheckSwitch::default())
+    }
 }
 
 impl<'de> Deserialize<'de> for LinkSetting {
@@ -101,7 +110,7 @@ impl<'de> Visitor<'de> for LinkVisitor {
     }
 
     fn visit_str<E: Error>(self, word: &str) -> Result<LinkSetting, E> {
-        WordVisitor(bool::WORDS)
+        WordVisitor(CheckSwitch::WORDS)
             .visit_str(word)
             .map(LinkSetting::Switch)
     }
@@ -115,22 +124,10 @@ impl<'de> Visitor<'de> for LinkVisitor {
     }
 }
 
-impl JsonSchema for LinkSetting {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "LinkSetting".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({"anyOf": [
-            {"type": "string", "enum": ["check", "off"]},
-            {"type": "array", "items": {"type": "string"}, "examples": [["https"]]},
-        ]})
-    }
-}
+inline_schema!(LinkSetting, |generator| json_schema!({"anyOf": [
+    Word::<CheckSwitch>::json_schema(generator),
+    {"type": "array", "items": {"type": "string"}, "examples": [["https"]]},
+]}));
 
 /// URI scheme in lower case.
 #[derive(Deserialize)]

@@ -15,7 +15,7 @@ pub(super) fn config_schema() -> &'static Value {
     SCHEMA.get_or_init(|| {
         // Editors for TOML support this revision of JSON Schema.
         let settings = SchemaSettings::draft07().with(|settings| settings.inline_subschemas = true);
-        let settings = settings.with_transform(RemoveNull);
+        let settings = settings.with_transform(TomlSchema);
         let mut schema = settings
             .into_generator()
             .into_root_schema_for::<ConfigFile>();
@@ -29,15 +29,21 @@ pub(crate) fn config_schema_text() -> String {
     format!("{:#}\n", config_schema())
 }
 
-/// Removes `null`, which TOML lacks, from the schemas of optional settings, and the formats of Rust's types.
+/// Fits the schemas of Rust's types to a config in TOML: no `null`, no formats of integers, no line breaks of comments,
+/// and no empty lists as defaults.
 #[derive(Clone)]
-struct RemoveNull;
+struct TomlSchema;
 
-impl Transform for RemoveNull {
+impl Transform for TomlSchema {
     fn transform(&mut self, schema: &mut Schema) {
         transform_subschemas(self, schema);
         schema.remove("format");
-        if schema.get("default").is_some_and(Value::is_null) {
+        if let Some(Value::String(text)) = schema.get_mut("description") {
+            *text = text.replace('\n', " ");
+        }
+        let default = schema.get("default");
+        if default.is_some_and(|default| default.is_null() || *default == Value::Array(Vec::new()))
+        {
             schema.remove("default");
         }
         if let Some(Value::Array(types)) = schema.get_mut("type") {

@@ -23,7 +23,7 @@ impl TryFrom<Vec<Scope>> for Scopes {
 /// OAuth scope.
 #[derive(Deserialize, JsonSchema)]
 #[serde(try_from = "String")]
-#[schemars(inline)]
+#[schemars(inline, title = "scope")]
 struct Scope(String);
 
 impl TryFrom<String> for Scope {

@@ -38,16 +38,16 @@ pub(crate) struct DirectToolsSettings {
 #[derive(Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct SearchSection {
-    /// Number of visible tools from which search replaces the list; default 0 for always.
+    /// Number of tools that a caller can see from which search replaces the tool list. 0: always.
     #[serde(with = "IntRange::<0, 1_000_000>")]
     min_tools: usize,
-    /// Default number of results of one search; default 8.
+    /// Number of tools that `find_tools` returns if its caller passes no `limit`.
     #[serde(with = "IntRange::<1, MAX_SEARCH_RESULTS>")]
     results: u64,
-    /// Maximum size of a search result in bytes; default 64 KiB.
+    /// Maximum bytes of definitions that `find_tools` returns. One longer definition is returned alone.
     #[serde(with = "IntRange::<1024, 1_073_741_824>")]
     bytes: usize,
-    /// Tools that stay in the list.
+    /// Tools that stay listed.
     direct: Vec<DirectToolsSection>,
 }
 
@@ -55,13 +55,13 @@ pub(super) struct SearchSection {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct DirectToolsSection {
-    /// Globs of tools that stay in the list.
+    /// Globs over full names of tools that stay listed, as in a rule.
     #[schemars(example = ["server.*"])]
     tools: Vec<String>,
-    /// Globs of callers; default all callers.
+    /// Globs over names of the callers for whom they stay listed. Default: every caller.
     #[schemars(example = ["key:ci"])]
     callers: Option<Vec<String>>,
-    /// Globs of excluded tools.
+    /// Globs over full names that the entry does not match.
     #[serde(default)]
     #[schemars(example = ["server.*"])]
     except: Vec<String>,

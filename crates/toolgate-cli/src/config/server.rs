@@ -106,12 +106,12 @@ impl ServerSettings {
             call_seconds: None,
             max_calls: None,
             rate: None,
-            unknown_arguments: UnknownArguments::Refuse,
-            uri_spelling: UriSpelling::Canonical,
-            required_defaults: RequiredDefaults::Optional,
+            unknown_arguments: UnknownArguments::default(),
+            uri_spelling: UriSpelling::default(),
+            required_defaults: RequiredDefaults::default(),
             pins_first: None,
             pins_change: None,
-            output_check: OutputCheck::Block,
+            output_check: OutputCheck::default(),
             sanitizer: SanitizerSettings::default(),
             audit_content: AuditContentOverride::default(),
             input_requests: InputRequestSettings::default(),
@@ -201,12 +201,10 @@ impl ServerSettings {
         self.call_seconds = section.call_seconds;
         self.max_calls = section.calls;
         self.rate = section.rate;
-        self.unknown_arguments = section.unknown_arguments.unwrap_or(self.unknown_arguments);
-        self.uri_spelling = section.uris.unwrap_or(self.uri_spelling);
-        self.required_defaults = section
-            .required_with_default
-            .unwrap_or(self.required_defaults);
-        self.output_check = section.output.unwrap_or(self.output_check);
+        self.unknown_arguments = section.unknown_arguments;
+        self.uri_spelling = section.uris;
+        self.required_defaults = section.required_with_default;
+        self.output_check = section.output;
         self.pins_first = section.pins_first;
         self.pins_change = section.pins_change;
     }

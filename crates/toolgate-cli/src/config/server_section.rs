@@ -6,7 +6,7 @@ use super::{
     input_requests::{InputRequestSettings, SamplingSetting},
     overrides::ToolSection,
     rate::RateSetting,
-    reader::{ConfigPath, ConfigWord, ExpandedText, IntRange, NamedSettings, Word},
+    reader::{CheckSwitch, ConfigPath, ConfigWord, ExpandedText, IntRange, NamedSettings, Word},
     revision::RevisionChoice,
     sanitizer::{LinkSetting, SanitizerSettings},
     scopes::Scopes,
@@ -14,7 +14,7 @@ use super::{
     value_source::{MarkableText, SecretSource, ValueSource},
 };
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use toolgate_policy::{
     AuditContentForm, AuditDurability, ChangedDefinitionAction, ElicitationPolicy, ErrorTextMode,
     NewDefinitionAction, OnOutboundSecret, OnPlaceholder, OnSecret, RequiredDefaults, UriSpelling,
@@ -24,117 +24,139 @@ use toolgate_policy::{
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct ServerSection {
-    /// Program and arguments, run without a shell.
+    /// Program and arguments. No shell is involved. Default: none; required without `url`.
     #[schemars(example = ["program", "argument"])]
     pub(super) command: Option<Vec<MarkableText>>,
-    /// Environment variables of the program.
+    /// Environment variables of the program, such as `{ NAME = "value", API_KEY = { file = "key" } }`.
     #[schemars(example = serde_json::json!({"NAME": "value"}))]
     pub(super) env: NamedSettings<ValueSource>,
-    /// Names of variables that the program gets from the gateway's environment.
+    /// Names of variables to pass on from the environment of `toolgate`. The server gets no others except a few usual
+    /// ones such as `PATH`, and `TOOLGATE_PARENTS`.
     #[schemars(example = ["NAME"])]
     pub(super) env_pass: Vec<String>,
-    /// Working directory; default that of the gateway.
+    /// Working directory. Default: that of `toolgate`.
     pub(super) cwd: Option<ConfigPath>,
-    /// Address of a remote server.
+    /// Address of the server: `https://`, or `http://` on this machine. Default: none; required without `command`.
+    #[schemars(title = "URL")]
     pub(super) url: Option<MarkableText>,
-    /// HTTP headers of requests to the server.
+    /// HTTP headers of every request to the `url`, and of no other, such as
+    /// `{ Name = "value", X-Api-Key = { env = "NAME" } }`.
     #[schemars(example = serde_json::json!({"Name": "value"}))]
     pub(super) headers: NamedSettings<ValueSource>,
-    /// OAuth token exchange: the caller's token is exchanged for one of the server.
+    /// OAuth token exchange: callers use the server in their own name.
     pub(super) exchange: Option<ExchangeSection>,
-    /// Owner of the credentials from a sign-in; default `shared`.
-    pub(super) credentials: Option<CredentialOwner>,
-    /// True if URLs that the server names may point to private networks.
+    /// Owner of the credentials from a sign-in: with `shared`, all callers of the server use them; with `per_caller`,
+    /// each caller has its own.
+    pub(super) credentials: CredentialOwner,
+    /// True if the authorization server that the server names may be in a private network. The server can then make
+    /// this machine send requests into it. Link-local addresses, at which clouds serve their metadata, stay refused.
     pub(super) danger_private_addresses: bool,
-    /// Id of a preregistered OAuth client.
+    /// Id of an OAuth client that you registered at the server's authorization server, if that has no dynamic
+    /// registration.
     pub(super) client_id: Option<ExpandedText>,
-    /// Issuer identifier of the authorization server that knows the client.
+    /// Authorization server at which the client of `client_id` is registered, exactly as its metadata names it. Nothing
+    /// of the client is sent to another one. Default: none; required with `client_id`.
     pub(super) issuer: Option<HttpsUrl>,
-    /// Secret of the client.
+    /// Secret of the client of `client_id`, if it has one.
     pub(super) client_secret: Option<SecretSource>,
-    /// Private key of the client, for signed assertions (`private_key_jwt`).
+    /// Private key of the client of `client_id`, if it signs instead (`private_key_jwt`): PEM with `BEGIN PRIVATE KEY`,
+    /// for ES256, EdDSA or RS256.
     pub(super) client_key: Option<SecretSource>,
-    /// URL of the gateway's Client ID Metadata Document.
+    /// Address of a document that describes the client, instead of `client_id`, for authorization servers that support
+    /// Client ID Metadata Documents.
     pub(super) client_document: Option<HttpsUrl>,
-    /// Party that signs in at the server; default `person`.
-    pub(super) sign_in: Option<SignInWord>,
-    /// Scopes that the gateway requests when it signs in by itself.
+    /// Party that signs in: a `person`, or `client` for the gateway itself.
+    pub(super) sign_in: SignInWord,
+    /// Scopes to request with `sign_in = "client"`, and no more. Default: those that the server names.
     #[schemars(example = ["files:read"])]
     pub(super) scopes: Option<Scopes>,
-    /// True if the annotations of its tools are trusted.
+    /// True if the gateway trusts the annotations of the server's tools, such as "read-only".
     pub(super) trust_annotations: bool,
-    /// Protocol revision to use with the server; default `auto`.
+    /// Protocol revision to use with the server.
     pub(super) revision: RevisionChoice,
-    /// Prefix of its tool names for clients; default the name of the server.
+    /// Prefix of the server's tools for clients: `prefix_tool`. At most 32 letters, digits and `-`. `""` is valid only
+    /// for the only server. Default: the name of the server.
     pub(super) prefix: Option<String>,
-    /// Start timeout in seconds; default that of `[limits]`.
+    /// Time limit of the server's start. Default: that of `[limits]`.
     #[serde(with = "IntRange::<1, 3600>")]
     pub(super) start_seconds: Option<u64>,
-    /// Call timeout in seconds, at most `call_max_seconds` of `[limits]`; default that of `[limits]`.
+    /// Time limit of a call, at most `call_max_seconds` of `[limits]`. Default: that of `[limits]`.
     #[serde(with = "IntRange::<1, 604_800>")]
     pub(super) call_seconds: Option<u64>,
-    /// Maximum number of concurrent calls; default `calls_per_server` of `[limits]`.
+    /// Concurrency limit: calls of the server that run at the same time. Default: `calls_per_server` of `[limits]`.
     #[serde(with = "IntRange::<1, 1_000_000>")]
     pub(super) calls: Option<usize>,
-    /// Rate limit for all callers together.
+    /// Rate limit for all callers together, such as `"600/min"`.
     pub(super) rate: Option<RateSetting>,
-    /// Action for arguments that the input schema does not name; default `refuse`.
-    pub(super) unknown_arguments: Option<UnknownArguments>,
-    /// Spelling of resource URIs that the gateway sends to the server; default `canonical`.
+    /// Action for arguments that the tool's schema does not name: `refuse` the call, or `allow` them.
+    pub(super) unknown_arguments: UnknownArguments,
+    /// Handling of resource URIs that readers take for different ones: `canonical` refuses them, `verbatim` passes them
+    /// on unchanged.
     #[serde(with = "Word::<UriSpelling>")]
-    pub(super) uris: Option<UriSpelling>,
-    /// Handling of required arguments with a default; default `optional`.
+    pub(super) uris: UriSpelling,
+    /// Handling of required arguments whose schema has a `default`, also through a reference (`$ref`) or in `allOf`.
+    /// `optional` lets a call omit them, since servers fill them in; `required` refuses such a call. The call is
+    /// forwarded unchanged either way, and an approval shows what was sent.
     #[serde(with = "Word::<RequiredDefaults>")]
-    pub(super) required_with_default: Option<RequiredDefaults>,
-    /// Action for results that do not match their output schema; default `block`.
-    pub(super) output: Option<OutputCheck>,
-    /// Overrides of its tool definitions.
+    pub(super) required_with_default: RequiredDefaults,
+    /// Action for results that do not match the tool's output schema: `block` them, `warn` in the audit log, or `off`.
+    pub(super) output: OutputCheck,
+    /// Overrides of single tools.
     pub(super) tools: NamedSettings<ToolSection>,
-    /// Action for secrets that the server sends; default `redact`.
+    /// Action for secrets in what the server sends: `redact` them to `[redacted:RULE]`, `warn` to let them pass and
+    /// count them in the audit log, or `off`.
     #[serde(with = "Word::<OnSecret>")]
-    pub(super) secrets: Option<OnSecret>,
-    /// Action for calls whose arguments contain secrets; default `ask`.
+    pub(super) secrets: OnSecret,
+    /// Action for a call with a secret in its arguments: `ask` a person, `deny` it, `warn` in the audit log, or `off`.
     #[serde(with = "Word::<OnOutboundSecret>")]
-    pub(super) outbound_secrets: Option<OnOutboundSecret>,
-    /// Action for calls whose arguments contain the gateway's redaction placeholders; default `ask`.
+    pub(super) outbound_secrets: OnOutboundSecret,
+    /// Action for a call with a placeholder of this gateway in its arguments, such as `[redacted:password]`: `ask` a
+    /// person, `deny` it, or `allow` it.
     #[serde(with = "Word::<OnPlaceholder>")]
-    pub(super) placeholders: Option<OnPlaceholder>,
-    /// Check that images and audio match their media type; default `check`.
-    #[serde(with = "Word::<bool>")]
-    pub(super) media: Option<bool>,
-    /// Check of links: links to executable content are blocked, or only these URI schemes pass; default `check`.
-    pub(super) links: Option<LinkSetting>,
-    /// Error text that callers receive; default `message`.
+    pub(super) placeholders: OnPlaceholder,
+    /// Handling of invalid images and audio: `check` withholds them, `off` passes them on.
+    #[serde(with = "Word::<CheckSwitch>")]
+    pub(super) media: CheckSwitch,
+    /// Handling of links that run something, such as `javascript:`: `check` removes them, `off` passes
+    /// them on. A list such as `["https"]` is an allowlist of schemes, for links and for URIs of resources.
+    pub(super) links: LinkSetting,
+    /// Text that callers get of the server's errors: with `message` the sanitized text, with `class` the class only.
     #[serde(with = "Word::<ErrorTextMode>")]
-    pub(super) error_text: Option<ErrorTextMode>,
-    /// True if results are marked as untrusted content.
+    pub(super) error_text: ErrorTextMode,
+    /// True if texts in the server's results are marked as untrusted.
     pub(super) mark_untrusted: bool,
-    /// Policy for form elicitation; default `check`.
+    /// Handling of forms that the server shows to users: `check` refuses those that ask for a secret, `warn` lets them
+    /// pass and logs them, `off` refuses all forms.
     #[serde(with = "Word::<ElicitationPolicy>")]
-    pub(super) elicitation_forms: Option<ElicitationPolicy>,
-    /// Policy for URL elicitation; default `check`.
-    #[serde(with = "Word::<bool>")]
-    pub(super) elicitation_urls: Option<bool>,
-    /// Policy for sampling: `off`, `ask` or a rate; default `off`.
+    pub(super) elicitation_forms: ElicitationPolicy,
+    /// Handling of pages to which the server sends users: `check` refuses an address that is not `https`, `off` refuses
+    /// all.
+    #[serde(with = "Word::<CheckSwitch>")]
+    pub(super) elicitation_urls: CheckSwitch,
+    /// Handling of sampling requests to the models of callers: `off` refuses them, with `ask` a person reviews each one
+    /// first, and a rate such as `"20/h"` allows that many for each caller.
+    #[schemars(extend("default" = "off"))]
     pub(super) sampling: Option<SamplingSetting>,
-    /// Maximum tokens of one sampling response; default 4,096.
+    /// Maximum number of tokens of one sampled answer.
     #[serde(with = "IntRange::<1, 1_000_000>")]
+    #[schemars(extend("default" = InputRequestSettings::default().sampling_tokens))]
     pub(super) sampling_tokens: Option<u64>,
-    /// False if the server may not request the roots of clients; default true.
+    /// True if the server may ask for the roots of clients.
+    #[schemars(extend("default" = InputRequestSettings::default().roots))]
     pub(super) roots: Option<bool>,
-    /// Action for a new definition; default that of `[pins]`.
+    /// Handling of definitions at first sight. Default: `first` of `[pins]`.
     #[serde(with = "Word::<NewDefinitionAction>")]
     pub(super) pins_first: Option<NewDefinitionAction>,
-    /// Action for a changed definition; default that of `[pins]`.
+    /// Handling of definitions after a change. Default: `change` of `[pins]`.
     #[serde(with = "Word::<ChangedDefinitionAction>")]
     pub(super) pins_change: Option<ChangedDefinitionAction>,
-    /// Audit writes that a call waits for; default that of `[audit]`.
+    /// Audit writes that the server's calls wait for. Default: `mode` of `[audit]`.
     #[serde(with = "Word::<AuditDurability>")]
     pub(super) audit_mode: Option<AuditDurability>,
-    /// Form of arguments in audit records; default that of `[audit]`.
+    /// Contents of its arguments in the audit log. Default: `arguments` of `[audit]`.
     #[serde(with = "Word::<ArgumentForm>")]
     pub(super) audit_arguments: Option<AuditContentForm>,
-    /// Form of results in audit records; default that of `[audit]`.
+    /// Contents of its results in the audit log. Default: `results` of `[audit]`.
     #[serde(with = "Word::<ResultForm>")]
     pub(super) audit_results: Option<AuditContentForm>,
 }
@@ -154,18 +176,19 @@ impl ConfigWord for RequiredDefaults {
 }
 
 /// Owner of the OAuth credentials from a sign-in.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[schemars(inline)]
 pub(crate) enum CredentialOwner {
     /// Shared by all callers of the server.
+    #[default]
     Shared,
     /// Separate for each caller.
     PerCaller,
 }
 
 /// Party that signs in, as written.
-#[derive(Clone, Copy, Default, Deserialize, Eq, JsonSchema, PartialEq)]
+#[derive(Clone, Copy, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
 #[schemars(inline)]
 pub(super) enum SignInWord {
@@ -177,22 +200,24 @@ pub(super) enum SignInWord {
 }
 
 /// Action for arguments that a tool's input schema does not name.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
 #[schemars(inline)]
 pub(crate) enum UnknownArguments {
     /// Reject the call.
+    #[default]
     Refuse,
     /// Pass the arguments on.
     Allow,
 }
 
 /// Action for a result that does not match the tool's output schema.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
 #[schemars(inline)]
 pub(crate) enum OutputCheck {
     /// Return an error instead of the result.
+    #[default]
     Block,
     /// Return the result and log the mismatch in the audit log.
     Warn,
@@ -203,20 +228,18 @@ pub(crate) enum OutputCheck {
 impl ServerSection {
     /// Returns the sanitizer settings.
     pub(super) fn sanitizer(&self) -> SanitizerSettings {
-        let default = SanitizerSettings::default();
         let (links, schemes) = match &self.links {
-            None => (default.links, default.schemes),
-            Some(LinkSetting::Switch(on)) => (*on, None),
-            Some(LinkSetting::Schemes(schemes)) => (default.links, Some(schemes.clone())),
+            LinkSetting::Switch(switch) => (switch.is_on(), None),
+            LinkSetting::Schemes(schemes) => (true, Some(schemes.clone())),
         };
         SanitizerSettings {
-            secrets: self.secrets.unwrap_or(default.secrets),
-            outbound_secrets: self.outbound_secrets.unwrap_or(default.outbound_secrets),
-            placeholders: self.placeholders.unwrap_or(default.placeholders),
-            media: self.media.unwrap_or(default.media),
+            secrets: self.secrets,
+            outbound_secrets: self.outbound_secrets,
+            placeholders: self.placeholders,
+            media: self.media.is_on(),
             links,
             schemes,
-            error_text: self.error_text.unwrap_or(default.error_text),
+            error_text: self.error_text,
             mark_untrusted: self.mark_untrusted,
         }
     }
@@ -225,8 +248,8 @@ impl ServerSection {
     pub(super) fn input_requests(&self) -> InputRequestSettings {
         let default = InputRequestSettings::default();
         InputRequestSettings {
-            elicitation_forms: self.elicitation_forms.unwrap_or(default.elicitation_forms),
-            elicitation_urls: self.elicitation_urls.unwrap_or(default.elicitation_urls),
+            elicitation_forms: self.elicitation_forms,
+            elicitation_urls: self.elicitation_urls.is_on(),
             sampling: self
                 .sampling
                 .as_ref()

@@ -12,18 +12,19 @@ use toolgate_auth::Url;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ExchangeSection {
-    /// Token endpoint of the authorization server.
+    /// Token endpoint of the authorization server: `https://`, or `http://` on this machine.
     #[schemars(example = &"https://login.example.com/token")]
     url: HttpsUrl,
-    /// Client id of the gateway at the token endpoint.
+    /// Client id of the gateway at that endpoint.
     #[schemars(example = &"toolgate")]
     client_id: ExpandedText,
-    /// Client secret.
+    /// Secret of that client.
     #[schemars(example = serde_json::json!({"env": "NAME"}))]
     client_secret: SecretSource,
-    /// `audience` parameter; by default, the server is identified by its URL.
+    /// Name of the server at the endpoint (`audience`). The gateway always sends `resource` as well: the `url` of the
+    /// server without its query.
     audience: Option<ExpandedText>,
-    /// Requested scopes; by default those of the token endpoint.
+    /// Scopes to request. Default: those of the endpoint.
     #[schemars(example = ["files:read"])]
     scopes: Option<Scopes>,
 }

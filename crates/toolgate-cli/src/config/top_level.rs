@@ -4,7 +4,7 @@ use super::{
     AuditSettings, AuthSettings, Config, ConfigSource, SecretRuleFiles,
     config_file::ConfigFile,
     error::{ConfigError, ConfigText},
-    network::{self, ListenAddress},
+    network,
     reader::{ConfigTree, SettingError, SettingPath, toml_syntax_error},
     rule::ConfigRule,
     schema::config_schema,
@@ -62,9 +62,7 @@ fn check(
     config.notes.extend(config.secret_rules.notes.clone());
     let token = |token| TokenSource::new(token, tree, &SettingPath::new(&["token"]));
     config.token = file.token.map(token);
-    if let Some(ListenAddress(address)) = file.listen {
-        config.listen = address;
-    }
+    config.listen = file.listen.0;
     config.allowed_hosts = file.allowed_hosts.into_iter().map(|host| host.0).collect();
     config.allowed_origins = file
         .allowed_origins

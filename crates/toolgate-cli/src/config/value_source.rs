@@ -5,14 +5,14 @@ use super::{
     config_value::ConfigValue,
     env_name::EnvName,
     expand, plaintext,
-    reader::{ConfigPath, ExpandedText},
+    reader::{ConfigPath, ExpandedText, inline_schema},
 };
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use schemars::{Schema, json_schema};
 use serde::{
     Deserialize, Deserializer,
     de::{Error, MapAccess, Visitor, value::StrDeserializer},
 };
-use std::{borrow::Cow, fmt};
+use std::fmt;
 
 /// Alternatives to a plaintext secret, for error messages.
 pub(super) const SECRET_ALTERNATIVES: &str =
@@ -218,34 +218,18 @@ fn marked_schema() -> Schema {
     )
 }
 
-/// Implements the schema of a form that fits one of several schemas.
-macro_rules! any_of {
-    ($form:ident, $schemas:expr) => {
-        impl JsonSchema for $form {
-            fn inline_schema() -> bool {
-                true
-            }
+inline_schema!(SecretSource, |_| json_schema!({
+    "title": "secret",
+    "anyOf": secret_schemas(),
+}));
 
-            fn schema_name() -> Cow<'static, str> {
-                stringify!($form).into()
-            }
+inline_schema!(MarkableText, |_| json_schema!({
+    "anyOf": [{"type": "string"}, marked_schema()],
+}));
 
-            fn json_schema(_: &mut SchemaGenerator) -> Schema {
-                let schemas: Vec<Schema> = $schemas;
-                json_schema!({"anyOf": schemas})
-            }
-        }
-    };
-}
-
-any_of!(SecretSource, secret_schemas());
-any_of!(
-    MarkableText,
-    vec![json_schema!({"type": "string"}), marked_schema()]
-);
-any_of!(ValueSource, {
-    let mut all = vec![json_schema!({"type": "string"})];
-    all.extend(secret_schemas());
-    all.push(marked_schema());
-    all
+inline_schema!(ValueSource, |_| {
+    let mut any = vec![json_schema!({"type": "string"})];
+    any.extend(secret_schemas());
+    any.push(marked_schema());
+    json_schema!({"title": "string or secret", "anyOf": any})
 });

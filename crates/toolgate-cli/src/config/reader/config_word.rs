@@ -1,11 +1,12 @@
 //! Settings whose value is one of a few words.
 
-use schemars::{JsonSchema, Schema, SchemaGenerator};
+use super::inline_schema::inline_schema;
+use schemars::Schema;
 use serde::{
     Deserializer, Serialize, Serializer,
     de::{Error, Visitor},
 };
-use std::{borrow::Cow, fmt, marker::PhantomData};
+use std::{fmt, marker::PhantomData};
 
 /// Type whose values are words in the config.
 pub(in crate::config) trait ConfigWord: Copy + 'static {
@@ -13,9 +14,24 @@ pub(in crate::config) trait ConfigWord: Copy + 'static {
     const WORDS: &'static [(&'static str, Self)];
 }
 
-/// Switch of a check: `"check"` or `"off"`.
-impl ConfigWord for bool {
-    const WORDS: &'static [(&'static str, bool)] = &[("check", true), ("off", false)];
+/// Switch of a check.
+#[derive(Clone, Copy, Default, Eq, PartialEq)]
+pub(in crate::config) enum CheckSwitch {
+    #[default]
+    Check,
+    Off,
+}
+
+impl CheckSwitch {
+    /// Returns true unless the check is off.
+    pub(in crate::config) fn is_on(self) -> bool {
+        self == CheckSwitch::Check
+    }
+}
+
+impl ConfigWord for CheckSwitch {
+    const WORDS: &'static [(&'static str, CheckSwitch)] =
+        &[("check", CheckSwitch::Check), ("off", CheckSwitch::Off)];
 }
 
 /// Form of a word in the config, for `#[serde(with = "Word::<T>")]` on fields of type `T` or `Option<T>`.
@@ -65,19 +81,9 @@ impl<T: Copy> Visitor<'_> for WordVisitor<'_, T> {
     }
 }
 
-impl<T: ConfigWord> JsonSchema for Word<T> {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "Word".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        word_schema(T::WORDS.iter().map(|(word, _)| *word))
-    }
-}
+inline_schema!([T: ConfigWord] Word<T>, |_| word_schema(
+    T::WORDS.iter().map(|(word, _)| *word)
+));
 
 /// Returns the schema of a choice of words.
 pub(in crate::config) fn word_schema(words: impl Iterator<Item = &'static str>) -> Schema {

@@ -46,6 +46,12 @@ pub(super) fn is_integer(schema: &Value, path: &SettingPath) -> bool {
     schema_at(schema, path).is_some_and(|schema| schema["type"] == "integer")
 }
 
+/// Returns true if valid values are integers or booleans, which have no quotes in TOML.
+pub(super) fn is_unquoted(schema: &Value, path: &SettingPath) -> bool {
+    let found = schema_at(schema, path);
+    found.is_some_and(|schema| schema["type"] == "integer" || schema["type"] == "boolean")
+}
+
 /// Returns true if a value of any type is valid.
 pub(super) fn is_anything(schema: &Value, path: &SettingPath) -> bool {
     schema_at(schema, path).is_none_or(|schema| schema == true)
@@ -74,7 +80,16 @@ pub(super) fn describe(schema: &Value, path: &SettingPath) -> String {
         .filter(|one| !is_dangerous(one))
         .flat_map(|one| describe_one(one, path))
         .collect();
-    parts.join(" or ")
+    choice(&parts)
+}
+
+/// Joins alternatives: `a, b or c`.
+fn choice(parts: &[String]) -> String {
+    match parts {
+        [] => String::new(),
+        [single] => single.clone(),
+        [rest @ .., last] => format!("{} or {last}", rest.join(", ")),
+    }
 }
 
 /// Returns true for a form that messages about a wrong type do not suggest.
@@ -96,9 +111,10 @@ fn describe_one(schema: &Value, path: &SettingPath) -> Vec<String> {
             "an integer from {} to {}",
             schema["minimum"], schema["maximum"]
         ),
-        (Some("string"), _) => "a string in quotes".to_owned(),
+        (Some("string"), Some(example)) => format!("a string such as {example}"),
+        (Some("string"), None) => "a string in quotes".to_owned(),
         (Some("array"), _) if schema["items"]["type"] == "object" => {
-            format!("{} for each", path.index(0).section())
+            format!("sections that begin with {}", path.index(0).section())
         }
         (Some("array"), Some(example)) => format!("an array such as {}", to_toml(example)),
         (Some("array"), None) => "an array".to_owned(),

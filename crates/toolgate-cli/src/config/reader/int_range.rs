@@ -1,11 +1,12 @@
 //! Integer settings with a range.
 
-use schemars::{JsonSchema, Schema, SchemaGenerator};
+use super::inline_schema::inline_schema;
+use schemars::json_schema;
 use serde::{
     Deserialize, Deserializer, Serialize, Serializer,
     de::{Error, Unexpected, Visitor},
 };
-use std::{borrow::Cow, fmt};
+use std::fmt;
 
 /// Integer from `LOW` to `HIGH`; `#[serde(with = "IntRange::<LOW, HIGH>")]` reads fields of type `T` or `Option<T>`.
 pub(in crate::config) struct IntRange<const LOW: u64, const HIGH: u64>(pub(in crate::config) u64);
@@ -106,16 +107,6 @@ impl<const LOW: u64, const HIGH: u64> Visitor<'_> for IntRangeVisitor<LOW, HIGH>
     }
 }
 
-impl<const LOW: u64, const HIGH: u64> JsonSchema for IntRange<LOW, HIGH> {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "IntRange".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        schemars::json_schema!({"type": "integer", "minimum": LOW, "maximum": HIGH})
-    }
-}
+inline_schema!([const LOW: u64, const HIGH: u64] IntRange<LOW, HIGH>, |_| json_schema!({
+    "type": "integer", "minimum": LOW, "maximum": HIGH
+}));

@@ -1,11 +1,12 @@
 //! Tables whose keys are names that the operator chose.
 
-use schemars::{JsonSchema, Schema, SchemaGenerator};
+use super::inline_schema::inline_schema;
+use schemars::JsonSchema;
 use serde::{
     Deserialize, Deserializer,
     de::{MapAccess, Visitor},
 };
-use std::{borrow::Cow, collections::BTreeMap, fmt, marker::PhantomData};
+use std::{collections::BTreeMap, fmt, marker::PhantomData};
 
 /// Table with names as keys, in the order of the file.
 pub(in crate::config) struct NamedSettings<T>(pub(in crate::config) Vec<(String, T)>);
@@ -40,16 +41,4 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for NamedSettingsVisitor<T> {
     }
 }
 
-impl<T: JsonSchema> JsonSchema for NamedSettings<T> {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "NamedSettings".into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        BTreeMap::<String, T>::json_schema(generator)
-    }
-}
+inline_schema!([T: JsonSchema] NamedSettings<T>, BTreeMap::<String, T>::json_schema);

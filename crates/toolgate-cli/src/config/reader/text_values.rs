@@ -1,13 +1,13 @@
 //! Text settings whose variables are expanded, and paths.
 
+use super::inline_schema::inline_schema;
 use crate::config::expand;
-use schemars::{JsonSchema, Schema, SchemaGenerator};
+use schemars::json_schema;
 use serde::{
     Deserialize, Deserializer,
     de::{Error, Visitor},
 };
 use std::{
-    borrow::Cow,
     ffi::OsString,
     fmt,
     os::unix::ffi::OsStringExt,
@@ -18,9 +18,13 @@ use std::{
 pub(super) const CONFIG_PATH: &str = "ConfigPath";
 
 /// Absolute path. In the file it may have variables, begin with `~`, or be relative to the file's directory.
-#[derive(Clone, Debug, Eq, JsonSchema, PartialEq)]
-#[schemars(inline)]
-pub(crate) struct ConfigPath(#[schemars(with = "String")] PathBuf);
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct ConfigPath(PathBuf);
+
+inline_schema!(
+    ConfigPath,
+    |_| json_schema!({"type": "string", "title": "path"})
+);
 
 impl ConfigPath {
     /// Returns the path.
@@ -82,16 +86,4 @@ impl<'de> Deserialize<'de> for ExpandedText {
     }
 }
 
-impl JsonSchema for ExpandedText {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "ExpandedText".into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        String::json_schema(generator)
-    }
-}
+inline_schema!(ExpandedText, String::json_schema);

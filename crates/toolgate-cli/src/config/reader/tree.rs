@@ -138,8 +138,12 @@ impl<'a> ConfigTree<'a> {
             }
             other => format!("{} {}", article(other), type_name(other)),
         };
+        let quotes = match value {
+            DeValue::String(_) if expected_value::is_unquoted(schema, path) => " without quotes",
+            _ => "",
+        };
         format!(
-            "{label} is {given}; write {}",
+            "{label} is {given}; write {}{quotes}",
             expected_value::describe(schema, path)
         )
     }

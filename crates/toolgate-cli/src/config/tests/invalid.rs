@@ -84,7 +84,7 @@ fn syntax() {
 fn types() {
     above(
         "listen = 1",
-        "1:10: \"listen\" is an integer; write a string in quotes",
+        "1:10: \"listen\" is an integer; write a string such as \"127.0.0.1:8665\"",
     );
     above(
         "allowed_hosts = \"x\"",
@@ -100,7 +100,7 @@ fn types() {
     );
     above(
         "[limits]\ncalls = \"1\"",
-        "2:9: \"calls\" in [limits] is a string; write an integer from 1 to 1000000",
+        "2:9: \"calls\" in [limits] is a string; write an integer from 1 to 1000000 without quotes",
     );
     above(
         "[limits]\ncalls = 1.5",
@@ -124,7 +124,7 @@ fn types() {
     );
     server(
         "trust_annotations = \"yes\"",
-        "3:21: \"trust_annotations\" in [server.s] is a string; write true or false",
+        "3:21: \"trust_annotations\" in [server.s] is a string; write true or false without quotes",
     );
     server(
         "env = [\"A=1\"]",
@@ -132,7 +132,7 @@ fn types() {
     );
     server(
         "env = { A = 1 }",
-        "3:13: \"A\" in [server.s.env] is an integer; write a string in quotes or { env = \"NAME\" } or { file = \"PATH\" } or { keyring = \"NAME\" }",
+        "3:13: \"A\" in [server.s.env] is an integer; write a string in quotes, { env = \"NAME\" }, { file = \"PATH\" } or { keyring = \"NAME\" }",
     );
     server(
         "env_pass = true",
@@ -140,7 +140,7 @@ fn types() {
     );
     server(
         "[rule]\naction = \"ask\"",
-        "3:1: \"rule\" is a table; write [[rule]] for each",
+        "3:1: \"rule\" is a table; write sections that begin with [[rule]]",
     );
 }
 
@@ -222,19 +222,19 @@ fn cleaning() {
     for (line, wrong) in [
         (
             "secrets = \"of\"",
-            "11: \"secrets\" in [server.s] is \"of\"; write \"redact\" or \"warn\" or \"off\"",
+            "11: \"secrets\" in [server.s] is \"of\"; write \"redact\", \"warn\" or \"off\"",
         ),
         (
             "secrets = true",
-            "11: \"secrets\" in [server.s] is a boolean; write \"redact\" or \"warn\" or \"off\"",
+            "11: \"secrets\" in [server.s] is a boolean; write \"redact\", \"warn\" or \"off\"",
         ),
         (
             "outbound_secrets = \"allow\"",
-            "20: \"outbound_secrets\" in [server.s] is \"allow\"; write \"ask\" or \"deny\" or \"warn\" or \"off\"",
+            "20: \"outbound_secrets\" in [server.s] is \"allow\"; write \"ask\", \"deny\", \"warn\" or \"off\"",
         ),
         (
             "placeholders = \"off\"",
-            "16: \"placeholders\" in [server.s] is \"off\"; write \"ask\" or \"deny\" or \"allow\"",
+            "16: \"placeholders\" in [server.s] is \"off\"; write \"ask\", \"deny\" or \"allow\"",
         ),
         (
             "uris = \"as they come\"",
@@ -246,7 +246,7 @@ fn cleaning() {
         ),
         (
             "links = \"https\"",
-            "9: \"links\" in [server.s] is \"https\"; write \"check\" or \"off\" or an array such as [\"https\"]",
+            "9: \"links\" in [server.s] is \"https\"; write \"check\", \"off\" or an array such as [\"https\"]",
         ),
         (
             "links = [\"HTTPS\"]",
@@ -270,7 +270,7 @@ fn cleaning() {
         ),
         (
             "mark_untrusted = \"on\"",
-            "18: \"mark_untrusted\" in [server.s] is a string; write true or false",
+            "18: \"mark_untrusted\" in [server.s] is a string; write true or false without quotes",
         ),
     ] {
         server(line, &format!("3:{wrong}"));
@@ -365,15 +365,15 @@ fn servers() {
     );
     server(
         "output = \"of\"",
-        "3:10: \"output\" in [server.s] is \"of\"; write \"block\" or \"warn\" or \"off\"",
+        "3:10: \"output\" in [server.s] is \"of\"; write \"block\", \"warn\" or \"off\"",
     );
     server(
         "audit_mode = \"async\"",
-        "3:14: \"audit_mode\" in [server.s] is \"async\"; write \"auto\" or \"strict\" or \"end\"",
+        "3:14: \"audit_mode\" in [server.s] is \"async\"; write \"auto\", \"strict\" or \"end\"",
     );
     server(
         "audit_arguments = \"plain\"",
-        "3:19: \"audit_arguments\" in [server.s] is \"plain\"; write \"rules\" or \"digest\" or \"redacted\"",
+        "3:19: \"audit_arguments\" in [server.s] is \"plain\"; write \"rules\", \"digest\" or \"redacted\"",
     );
     server(
         "audit_results = 1",
@@ -389,7 +389,7 @@ fn servers() {
     );
     server(
         "elicitation_forms = \"deny\"",
-        "3:21: \"elicitation_forms\" in [server.s] is \"deny\"; write \"check\" or \"warn\" or \"off\"",
+        "3:21: \"elicitation_forms\" in [server.s] is \"deny\"; write \"check\", \"warn\" or \"off\"",
     );
     server(
         "elicitation_urls = true",
@@ -397,7 +397,7 @@ fn servers() {
     );
     server(
         "roots = \"off\"",
-        "3:9: \"roots\" in [server.s] is a string; write true or false",
+        "3:9: \"roots\" in [server.s] is a string; write true or false without quotes",
     );
     server(
         "unknown_arguments = true",
@@ -428,7 +428,7 @@ fn rules() {
     );
     rule(
         "tools = [\"*\"]",
-        "3:1: [[rule]] has no \"action\"; write action = \"allow\" or \"ask\" or \"deny\"",
+        "3:1: [[rule]] has no \"action\"; write action = \"allow\", \"ask\" or \"deny\"",
     );
     rule(
         "tools = []\naction = \"deny\"",
@@ -457,7 +457,7 @@ fn rules() {
     let all = "tools = [\"*\"]\n";
     rule(
         &format!("{all}action = \"block\""),
-        "5:10: \"action\" in [[rule]] is \"block\"; write \"allow\" or \"ask\" or \"deny\"",
+        "5:10: \"action\" in [[rule]] is \"block\"; write \"allow\", \"ask\" or \"deny\"",
     );
     rule(
         &format!("{all}action = \"ask\"\ncallers = []"),

@@ -65,6 +65,46 @@ const MISTAKES: &[(&str, bool, &str)] = &[
         false,
         "[server.files]\ncommand = [\"npx\", \"files\", \"${TOOLGATE_TEST_UNSET}\"]\n",
     ),
+    (
+        "number-in-env",
+        true,
+        "[server.files]\ncommand = [\"npx\", \"files\"]\nenv = { PORT = 8080 }\n",
+    ),
+    (
+        "number-in-quotes",
+        true,
+        "[limits]\ncall_seconds = \"90\"\n\n[server.files]\ncommand = [\"npx\", \"files\"]\n",
+    ),
+    (
+        "unknown-unit-of-a-rate",
+        true,
+        "[limits]\nrate = \"60/minute\"\n\n[server.files]\ncommand = [\"npx\", \"files\"]\n",
+    ),
+    (
+        "section-in-the-plural",
+        true,
+        "[servers.files]\ncommand = [\"npx\", \"files\"]\n",
+    ),
+    (
+        "glob-as-a-string",
+        true,
+        "[server.files]\ncommand = [\"npx\", \"files\"]\n\n[[rule]]\ntools = \"files.*\"\naction = \"allow\"\n",
+    ),
+    (
+        "rule-without-an-action",
+        true,
+        "[server.files]\ncommand = [\"npx\", \"files\"]\n\n[[rule]]\ntools = [\"files.*\"]\n",
+    ),
+    (
+        "token-in-plaintext",
+        true,
+        "token = \"0123456789abcdef\"\n\n[server.files]\ncommand = [\"npx\", \"files\"]\n",
+    ),
+    (
+        "port-as-listen-address",
+        true,
+        "listen = 8665\n\n[server.files]\ncommand = [\"npx\", \"files\"]\n",
+    ),
 ];
 
 #[test]
