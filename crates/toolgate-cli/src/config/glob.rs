@@ -28,23 +28,24 @@ impl NameGlob {
         }
     }
 
-    /// Parses a glob that can match a `server.tool` name.
-    ///
-    /// # Errors
-    /// As [`NameGlob::parse`], or the text cannot match any tool.
-    pub(crate) fn parse_tools(text: &str) -> Result<NameGlob, String> {
-        let glob = NameGlob::parse(text)?;
-        if text.contains(['.', '*', '?']) {
-            return Ok(glob);
-        }
-        Err(format!(
-            "glob {text:?} matches no tool, because tools are named server.tool; write \"{text}.*\""
-        ))
-    }
-
     /// Returns the text of the glob.
     pub(crate) fn as_str(&self) -> &str {
         &self.0
+    }
+
+    /// Returns true if the glob can match a name that begins with `prefix`.
+    pub(crate) fn can_begin_with(&self, prefix: &str) -> bool {
+        let mut glob = self.0.chars();
+        for c in prefix.chars() {
+            match glob.next() {
+                // It also matches the rest of the prefix, and the name can end as the glob does.
+                Some('*') => return true,
+                Some('?') => {}
+                Some(own) if own == c => {}
+                _ => return false,
+            }
+        }
+        true
     }
 
     /// Returns the server part, unless it contains `*` or `?`.
@@ -90,6 +91,13 @@ mod tests {
             let chars = |text: &str| text.chars().collect::<Vec<_>>();
             prop_assert_eq!(matches(&glob, &name), naive(&chars(&glob), &chars(&name)));
         }
+
+        #[test]
+        fn can_begin_with_every_beginning_of_a_match(glob in "[ab.*?]{1,8}", name in "[ab.]{0,10}", end in 0..10_usize) {
+            let beginning = &name[..end.min(name.len())];
+            let can_begin = NameGlob::parse(&glob).unwrap().can_begin_with(beginning);
+            prop_assert!(can_begin || !matches(&glob, &name));
+        }
     }
 
     #[test]
@@ -101,11 +109,28 @@ mod tests {
     }
 
     #[test]
+    fn cannot_begin_with_the_name_of_another_server() {
+        let can_begin = |text: &str| NameGlob::parse(text).unwrap().can_begin_with("files.");
+        for text in [
+            "files.*",
+            "*",
+            "*.read",
+            "f*",
+            "?iles.a",
+            "*s.read_*",
+            "files.a",
+        ] {
+            assert!(can_begin(text), "{text}");
+        }
+        for text in ["read_*", "files", "file.*", "????.a", "files_*", "F*"] {
+            assert!(!can_begin(text), "{text}");
+        }
+    }
+
+    #[test]
     fn refuses_what_it_cannot_do() {
         for text in ["", "a b", "a.[bc]", "{a,b}.c", "!a.b", "a.b\n"] {
             assert!(NameGlob::parse(text).is_err(), "{text:?}");
         }
-        assert!(NameGlob::parse_tools("files").is_err());
-        assert!(NameGlob::parse_tools("*").is_ok());
     }
 }

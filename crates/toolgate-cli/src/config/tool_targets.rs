@@ -48,17 +48,37 @@ impl ToolTargets<'_> {
     }
 
     fn check_glob(&self, text: &str) -> Result<NameGlob, String> {
-        let glob = NameGlob::parse_tools(text)?;
-        let Some(id) = glob.server() else {
-            return Ok(glob);
-        };
-        if self.search && id == SEARCH_SERVER || self.servers.iter().any(|server| server.id == id) {
-            return Ok(glob);
-        }
+        let glob = NameGlob::parse(text)?;
+        let search = self.search.then_some(SEARCH_SERVER);
+        let mut ids = self.server_ids().chain(search);
         // A typo here would silently disable a deny rule.
-        let hint = suggestion(id, self.servers.iter().map(|server| server.id.as_str()));
-        Err(format!(
-            "glob {text:?} names the server {id:?}, which is not configured{hint}"
-        ))
+        match ids.any(|id| glob.can_begin_with(&format!("{id}."))) {
+            true => Ok(glob),
+            false => Err(self.no_server_error(&glob)),
+        }
+    }
+
+    fn server_ids(&self) -> impl Iterator<Item = &str> {
+        self.servers.iter().map(|server| server.id.as_str())
+    }
+
+    /// Returns the error for a glob that matches nothing of any server.
+    fn no_server_error(&self, glob: &NameGlob) -> String {
+        let text = glob.as_str();
+        if let Some(id) = glob.server() {
+            let hint = suggestion(id, self.server_ids());
+            return format!("glob {text:?} names the server {id:?}, which is not configured{hint}");
+        }
+        if text.contains('.') {
+            return format!("glob {text:?} matches no configured server");
+        }
+        let advice = match self.servers {
+            servers if servers.iter().any(|server| server.id == text) => format!("{text}.*"),
+            [server] => format!("{}.{text}", server.id),
+            _ => format!("*.{text}"),
+        };
+        format!(
+            "glob {text:?} matches nothing, because full names begin with the server, as in server.tool; write {advice:?}"
+        )
     }
 }

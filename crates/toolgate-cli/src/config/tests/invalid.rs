@@ -436,7 +436,7 @@ fn rules() {
     );
     rule(
         "tools = [\"s\"]\naction = \"deny\"",
-        "4:10: glob \"s\" matches no tool, because tools are named server.tool; write \"s.*\"",
+        "4:10: glob \"s\" matches nothing, because full names begin with the server, as in server.tool; write \"s.*\"",
     );
     rule(
         "tools = [\"s.[ab]\"]\naction = \"deny\"",

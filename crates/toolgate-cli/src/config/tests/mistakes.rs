@@ -86,6 +86,11 @@ const MISTAKES: &[(&str, bool, &str)] = &[
         "[servers.files]\ncommand = [\"npx\", \"files\"]\n",
     ),
     (
+        "glob-without-a-server",
+        false,
+        "[server.files]\ncommand = [\"npx\", \"files\"]\n\n[[rule]]\ntools = [\"delete_*\"]\naction = \"deny\"\n",
+    ),
+    (
         "glob-as-a-string",
         true,
         "[server.files]\ncommand = [\"npx\", \"files\"]\n\n[[rule]]\ntools = \"files.*\"\naction = \"allow\"\n",
