@@ -1,7 +1,7 @@
 //! Configs in the pages: `toolgate check` accepts each of them.
 //!
 //! A block marked `toml` is a config, or the part of one without its servers. `toml secret-rules` is a file of secret
-//! rules. `toml other` belongs to another program and is not checked.
+//! rules. Others are not checked: `toml other` belongs to another program, and `toml invalid` shows a mistake.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -120,7 +120,7 @@ fn messages_about_typical_mistakes() {
         assert_eq!(schema_error(text).is_some(), *in_editors, "{name}");
         write!(
             all,
-            "# {name}\n\n```toml\n{text}```\n\n```text\n{error}\n```\n\n"
+            "# {name}\n\n```toml invalid\n{text}```\n\n```text\n{error}\n```\n\n"
         )
         .unwrap();
     }
