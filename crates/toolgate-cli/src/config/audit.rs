@@ -48,9 +48,9 @@ pub(super) struct AuditSection {
     #[serde(with = "Word::<AuditDurability>")]
     mode: AuditDurability,
     /// Contents of arguments in the audit log. Their length and a keyed digest are always recorded. `digest`: nothing
-    /// else. `rules`: also the arguments that a rule for that item reads in its `when`, without secrets, so that
-    /// `toolgate explain --history` can evaluate a new version of the rule. `redacted`: all arguments, without secrets.
-    /// `audit_arguments` of a server overrides it.
+    /// else. `rules`: also the arguments that a rule for that item reads in its `when`, without secrets;
+    /// `toolgate explain --history` needs them to evaluate a new version of the rule. `redacted`: all arguments,
+    /// without secrets. `audit_arguments` of a server overrides it.
     #[serde(with = "Word::<ArgumentForm>")]
     arguments: AuditContentForm,
     /// Contents of results in the audit log. Their length and a keyed digest are always recorded. `redacted`: also the

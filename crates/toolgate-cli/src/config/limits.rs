@@ -284,9 +284,9 @@ limits! {
     grant_max_seconds: u64 = 31_622_400, 60 to 31_622_400;
     /// Time limit of the start of a server.
     start_seconds: u64 = 30, 1 to 3_600;
-    /// Time that the first lists wait for servers that are still starting and of which nothing is known from an earlier
-    /// run, and that a list waits for a slow server. A slower server is left out of the list, is counted in
-    /// `toolgate/missing` of its `_meta`, and does not delay a later list; `list_changed` follows when it has listed.
+    /// Time that the first lists wait for servers that are still starting and unknown from an earlier run. Any list
+    /// waits as long for a slow server. A slower server is left out of the list, is counted in `toolgate/missing` of
+    /// its `_meta`, and does not delay a later list; `list_changed` follows when it has listed.
     list_wait_seconds: u64 = 10, 0 to 3_600;
     /// Time limit of the arrival of the head of an HTTP request.
     header_seconds: u64 = 10, 1 to 300;
