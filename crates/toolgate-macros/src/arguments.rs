@@ -1,10 +1,10 @@
 //! Conversion of function parameters to the fields of an arguments struct.
 
-use proc_macro2::TokenStream;
+use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, quote};
 use syn::{
-    Attribute, Error, FnArg, Ident, Pat, PatType, Result, ReturnType, Signature, Type,
-    spanned::Spanned,
+    Attribute, Error, FnArg, Ident, Pat, PatType, PathArguments, PathSegment, Result, ReturnType,
+    Signature, Type, spanned::Spanned,
 };
 
 /// The parameters of a tool or prompt function.
@@ -113,17 +113,46 @@ impl FunctionArguments {
     }
 }
 
-/// Returns whether a function returns a `Result`, as far as its signature shows.
-pub(crate) fn may_fail(signature: &Signature) -> bool {
-    match &signature.output {
-        ReturnType::Type(_, ty) => last_segment(ty).is_some_and(|word| word == "Result"),
-        ReturnType::Default => false,
+/// Return type of a function, as far as its signature shows: the places that compile errors about it point to.
+pub(crate) struct ReturnSpans {
+    /// Location of the value's type.
+    pub(crate) value: Span,
+    /// Location of the error type, if the function returns a `Result`.
+    pub(crate) error: Option<Span>,
+}
+
+/// Returns the locations of the types that a function returns.
+pub(crate) fn return_spans(signature: &Signature) -> ReturnSpans {
+    let ReturnType::Type(_, ty) = &signature.output else {
+        return ReturnSpans {
+            value: Span::call_site(),
+            error: None,
+        };
+    };
+    let here = |tokens: &dyn ToTokens| {
+        let span = tokens.to_token_stream().span();
+        span.resolved_at(Span::call_site())
+    };
+    let whole = here(ty);
+    let Some(result) = last_segment(ty).filter(|segment| segment.ident == "Result") else {
+        return ReturnSpans {
+            value: whole,
+            error: None,
+        };
+    };
+    let arguments: Vec<Span> = match &result.arguments {
+        PathArguments::AngleBracketed(list) => list.args.iter().map(|ty| here(ty)).collect(),
+        _ => Vec::new(),
+    };
+    ReturnSpans {
+        value: arguments.first().copied().unwrap_or(whole),
+        error: Some(arguments.get(1).copied().unwrap_or(whole)),
     }
 }
 
-fn last_segment(ty: &Type) -> Option<&Ident> {
+fn last_segment(ty: &Type) -> Option<&PathSegment> {
     match ty {
-        Type::Path(path) => path.path.segments.last().map(|segment| &segment.ident),
+        Type::Path(path) => path.path.segments.last(),
         Type::Group(group) => last_segment(&group.elem),
         Type::Paren(paren) => last_segment(&paren.elem),
         _ => None,
@@ -180,7 +209,9 @@ fn name(pattern: &Pat) -> Result<Ident> {
 
 fn is_context(ty: &Type) -> Result<bool> {
     match ty {
-        Type::Reference(reference) if last_segment(&reference.elem).is_some_and(|w| w == "Cx") => {
+        Type::Reference(reference)
+            if last_segment(&reference.elem).is_some_and(|s| s.ident == "Cx") =>
+        {
             let text = "take the context by value, as `Cx`; it is cheap to clone";
             Err(Error::new_spanned(ty, text))
         }
@@ -193,6 +224,6 @@ fn is_context(ty: &Type) -> Result<bool> {
             let text = "a tool or prompt cannot be generic: its arguments are described before it is called";
             Err(Error::new_spanned(ty, text))
         }
-        ty => Ok(last_segment(ty).is_some_and(|word| word == "Cx")),
+        ty => Ok(last_segment(ty).is_some_and(|segment| segment.ident == "Cx")),
     }
 }

@@ -1,11 +1,11 @@
 //! Expansion of `#[tool]` and `#[prompt]` on a function.
 
 use crate::{
-    arguments::{self, FunctionArguments},
+    arguments::{self, FunctionArguments, ReturnSpans},
     docs,
     options::AttributeOptions,
 };
-use proc_macro2::TokenStream;
+use proc_macro2::{Delimiter, Group, Span, TokenStream};
 use quote::{format_ident, quote};
 use syn::{Attribute, Error, FnArg, ItemFn, Result};
 
@@ -137,7 +137,7 @@ impl TargetFunction<'_> {
     pub(crate) fn tool(&self, call: &TokenStream, before: &TokenStream) -> TokenStream {
         let (private, name) = (self.options.private_path(), self.name());
         let definition = self.arguments.definition(&private, &name);
-        let mut result = self.result(call);
+        let mut result = self.result(call, &quote!(tool_value));
         if !self.options.declares_output() {
             result = quote!(#private::WithoutOutputSchema(#result));
         }
@@ -158,7 +158,8 @@ impl TargetFunction<'_> {
     fn prompt(&self, call: &TokenStream) -> TokenStream {
         let (private, name) = (self.options.private_path(), self.name());
         let definition = self.arguments.definition(&private, &name);
-        let (result, order) = (self.result(call), self.arguments.names());
+        let result = self.result(call, &quote!(prompt_value));
+        let order = self.arguments.names();
         let chain = self.options.chain(self.docs.as_deref());
         quote! {{
             #definition
@@ -171,10 +172,35 @@ impl TargetFunction<'_> {
         }}
     }
 
-    /// Generates the call, awaited if the function is async, with errors propagated.
-    fn result(&self, call: &TokenStream) -> TokenStream {
+    /// Generates the call, awaited if the function is async, with errors propagated. `checked` is the function that
+    /// accepts its value; a compile error about the value or the error points to its type.
+    fn result(&self, call: &TokenStream, checked: &TokenStream) -> TokenStream {
+        let private = self.options.private_path();
         let waits = self.signature.asyncness.map(|_| quote!(.await));
-        let fails = arguments::may_fail(self.signature).then(|| quote!(?));
-        quote!(#call #waits #fails)
+        let ReturnSpans { value, error } = arguments::return_spans(self.signature);
+        let result = quote!(#call #waits);
+        let result = match error {
+            None => result,
+            Some(error) => {
+                let path = quote!(#private::handler_result);
+                let checked = spanned_call(&path, result, error);
+                quote!(#checked?)
+            }
+        };
+        spanned_call(&quote!(#private::#checked), result, value)
     }
+}
+
+/// Generates a call with one argument, where compile errors point to `span`.
+fn spanned_call(function: &TokenStream, argument: TokenStream, span: Span) -> TokenStream {
+    let function = function.clone().into_iter().map(|mut token| {
+        token.set_span(span);
+        token
+    });
+    let function: TokenStream = function.collect();
+    let mut block = Group::new(Delimiter::Brace, argument);
+    block.set_span(span);
+    let mut list = Group::new(Delimiter::Parenthesis, quote!(#block));
+    list.set_span(span);
+    quote!(#function #list)
 }

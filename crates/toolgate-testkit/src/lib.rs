@@ -13,11 +13,13 @@
 //!
 //! ```
 //! use serde_json::json;
-//! use toolgate::{Server, Tool};
+//! use toolgate::{HandlerExit, Server, Tool};
 //! use toolgate_testkit::{REVISIONS, TestClient};
 //!
 //! # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
-//! let hello = Tool::dynamic("hello", json!({"type": "object"}), |_, _| async { Ok("hello") });
+//! let hello = Tool::dynamic("hello", json!({"type": "object"}), |_, _| async {
+//!     Ok::<_, HandlerExit>("hello")
+//! });
 //! let server = Server::new("greeter", "1.0.0").tool(hello).build().unwrap();
 //! for revision in REVISIONS {
 //!     let mut peer = TestClient::open(&server, revision, json!({})).await;

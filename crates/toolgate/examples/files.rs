@@ -127,7 +127,7 @@ fn server(folder: &Path) -> io::Result<Server> {
         async move {
             let mut names = folder.names()?;
             names.retain(|name| name.starts_with(&typed));
-            Ok(names)
+            Ok::<_, HandlerExit>(names)
         }
     });
     let mut server = Server::new("files", "1.0.0").template(template);

@@ -30,7 +30,7 @@ pub use aggregate::DefinitionOverride;
 pub use client::{CallResult, Client};
 pub use handlers::{
     Cx, HandlerExit, IntoOutput, Prompt, Resource, ResourceTemplate, Server, Skill, Structured,
-    Tool,
+    Tool, ToolError,
 };
 pub use serve::{Http, ServeError, http, stdio};
 /// OAuth authorization over HTTP for both sides: a client signs in to protected servers, and a server [accepts access

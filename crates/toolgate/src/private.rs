@@ -4,7 +4,29 @@ pub use crate::handlers::{Cx, HandlerExit, Prompt, TaskSupport, Tool, ToolSet};
 pub use schemars;
 pub use serde;
 
-use crate::{ToolResult, handlers::IntoOutput};
+use crate::{
+    ToolResult,
+    handlers::{IntoHandlerExit, IntoMessages, IntoOutput},
+};
+
+/// Converts the error of a handler function. Generated code calls it where the error type is written, so that the
+/// compiler reports an unsuitable type there.
+///
+/// # Errors
+/// The function failed.
+pub fn handler_result<R, E: IntoHandlerExit<C>, C>(result: Result<R, E>) -> Result<R, HandlerExit> {
+    result.map_err(E::into_handler_exit)
+}
+
+/// Returns the value of a tool function unchanged.
+pub fn tool_value<R: IntoOutput>(value: R) -> R {
+    value
+}
+
+/// Returns the value of a prompt function unchanged.
+pub fn prompt_value<R: IntoMessages>(value: R) -> R {
+    value
+}
 
 /// Wrapper for a tool result that declares no output schema.
 #[derive(Clone, Debug)]

@@ -1,6 +1,6 @@
 //! Completion of arguments.
 
-use super::{Cx, HandlerExit};
+use super::{Cx, HandlerExit, IntoHandlerExit};
 use std::{future::Future, sync::Arc};
 use toolgate_core::{BoxFuture, Call, CompleteResult};
 
@@ -12,12 +12,16 @@ pub(super) type CompletionHandler =
 pub(super) struct CompletionHandlers(Vec<(String, CompletionHandler)>);
 
 impl CompletionHandlers {
-    pub(super) fn add<F, Fut>(&mut self, argument: &str, f: F)
+    pub(super) fn add<F, Fut, E, C>(&mut self, argument: &str, f: F)
     where
         F: Fn(String, Cx) -> Fut + Send + Sync + 'static,
-        Fut: Future<Output = Result<Vec<String>, HandlerExit>> + Send + 'static,
+        Fut: Future<Output = Result<Vec<String>, E>> + Send + 'static,
+        E: IntoHandlerExit<C>,
     {
-        let f: CompletionHandler = Arc::new(move |value, cx| Box::pin(f(value, cx)));
+        let f: CompletionHandler = Arc::new(move |value, cx| {
+            let done = f(value, cx);
+            Box::pin(async move { done.await.map_err(E::into_handler_exit) })
+        });
         self.0.push((argument.to_owned(), f));
     }
 

@@ -77,6 +77,11 @@ impl ResourceContents {
 }
 
 /// Return type of a resource handler: text, bytes, or parts.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be the value of a resource",
+    label = "a resource does not return this type",
+    note = "return text, `Vec<u8>` or `ResourceContents`"
+)]
 pub trait IntoContents {
     /// Converts the value to parts.
     ///

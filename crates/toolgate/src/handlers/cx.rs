@@ -3,7 +3,6 @@
 use super::{
     HandlerExit, ItemRegistry,
     ask::{Question, QuestionTuple, Reply},
-    handler_exit::ExitReason,
     received_responses::ReceivedResponses,
 };
 use serde::Serialize;
@@ -237,10 +236,8 @@ impl Cx {
         }
         let text =
             format!("the client did not declare that it can {what}, which this call requires");
-        Err(HandlerExit(ExitReason::Protocol(Error::new(
-            ErrorKind::MissingCapability(need),
-            text,
-        ))))
+        let error = Error::new(ErrorKind::MissingCapability(need), text);
+        Err(HandlerExit::error(error))
     }
 }
 

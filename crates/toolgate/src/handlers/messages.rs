@@ -7,6 +7,11 @@ use toolgate_core::{Content, PromptMessage, PromptResult};
 pub type Message = PromptMessage;
 
 /// Return type of a prompt handler: user text, messages, or a complete result.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be the value of a prompt",
+    label = "a prompt does not return this type",
+    note = "return text, messages or a `PromptResult`"
+)]
 pub trait IntoMessages {
     /// Converts the value to a prompt result.
     ///

@@ -4,7 +4,7 @@
 //! - [`Tool`], [`Prompt`], [`Resource`] and [`ResourceTemplate`] are a definition with its handler function.
 //! - [`Skill`] is a folder of instructions for a model.
 //! - [`Cx`] is the context of a call; [`ask`] contains the input requests that a handler can send.
-//! - [`HandlerExit`] ends a handler without a result: for input, or with an error.
+//! - [`HandlerExit`] ends a handler without a result: for input, or with an error; [`ToolError`] is that error.
 //!
 //! ```
 //! use toolgate::handlers::{Cx, Server, HandlerExit, Tool};
@@ -42,6 +42,7 @@ mod server;
 mod service;
 mod skill;
 mod tool;
+mod tool_error;
 mod typed;
 
 pub use build::BuildError;
@@ -56,4 +57,5 @@ pub use resource::{Resource, ResourceTemplate, TemplateVariables};
 pub use server::Server;
 pub use skill::Skill;
 pub use tool::{IntoTool, Tool, ToolSet};
+pub use tool_error::{IntoHandlerExit, ToolError};
 pub use toolgate_protocol::method::tasks::TaskSupport;

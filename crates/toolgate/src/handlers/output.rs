@@ -7,6 +7,11 @@ use serde_json::Value;
 use toolgate_core::{Content, Json, ToolResult};
 
 /// Return type of a tool handler: text, content blocks, a complete result, or [`Structured`] values.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be the value of a tool",
+    label = "a tool does not return this type",
+    note = "return text, `Content`, a `ToolResult`, `()`, or `Structured(value)` for a value of your own"
+)]
 pub trait IntoOutput {
     /// Converts the value to a tool result.
     ///

@@ -1,8 +1,8 @@
 //! Prompts: definition and handler.
 
 use super::{
-    Cx, HandlerExit, IntoMessages, complete::CompletionHandlers, definition::DefinitionDraft,
-    schema,
+    Cx, HandlerExit, IntoHandlerExit, IntoMessages, complete::CompletionHandlers,
+    definition::DefinitionDraft, schema,
 };
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
@@ -44,26 +44,33 @@ impl<F: FnOnce() -> Prompt> IntoPrompt for F {
 
 impl Prompt {
     /// Returns a prompt whose arguments are declared with [`Prompt::argument`].
-    pub fn new<F, Fut, R>(name: &str, handler: F) -> Prompt
+    pub fn new<F, Fut, R, E, C>(name: &str, handler: F) -> Prompt
     where
         F: Fn(BTreeMap<String, String>, Cx) -> Fut + Send + Sync + 'static,
-        Fut: Future<Output = Result<R, HandlerExit>> + Send + 'static,
+        Fut: Future<Output = Result<R, E>> + Send + 'static,
+        E: IntoHandlerExit<C>,
         R: IntoMessages + 'static,
     {
         let handler = Arc::new(handler);
         let run: PromptHandler = Arc::new(move |call, cx| {
             let (arguments, handler) = (texts(call), handler.clone());
-            Box::pin(async move { handler(arguments, cx).await?.into_messages() })
+            Box::pin(async move {
+                handler(arguments, cx)
+                    .await
+                    .map_err(E::into_handler_exit)?
+                    .into_messages()
+            })
         });
         Prompt::with(name, run)
     }
 
     /// Returns a prompt whose arguments are the fields of `A`, all of them strings.
-    pub fn typed<A, F, Fut, R>(name: &str, handler: F) -> Prompt
+    pub fn typed<A, F, Fut, R, E, C>(name: &str, handler: F) -> Prompt
     where
         A: DeserializeOwned + JsonSchema + Send + 'static,
         F: Fn(A, Cx) -> Fut + Send + Sync + 'static,
-        Fut: Future<Output = Result<R, HandlerExit>> + Send + 'static,
+        Fut: Future<Output = Result<R, E>> + Send + 'static,
+        E: IntoHandlerExit<C>,
         R: IntoMessages + 'static,
     {
         let handler = Arc::new(handler);
@@ -75,7 +82,10 @@ impl Prompt {
                     let text = format!("invalid arguments: {error}");
                     HandlerExit::error(Error::new(ErrorKind::InvalidArguments(Vec::new()), text))
                 })?;
-                handler(arguments, cx).await?.into_messages()
+                handler(arguments, cx)
+                    .await
+                    .map_err(E::into_handler_exit)?
+                    .into_messages()
             })
         });
         let mut prompt = Prompt::with(name, run);
@@ -140,10 +150,11 @@ impl Prompt {
 
     /// Sets the completion function of an argument. It gets the text typed so far and returns the best match first. The
     /// other arguments are in [`Cx::arguments`], under `context`.
-    pub fn complete<F, Fut>(mut self, argument: &str, f: F) -> Prompt
+    pub fn complete<F, Fut, E, C>(mut self, argument: &str, f: F) -> Prompt
     where
         F: Fn(String, Cx) -> Fut + Send + Sync + 'static,
-        Fut: Future<Output = Result<Vec<String>, HandlerExit>> + Send + 'static,
+        Fut: Future<Output = Result<Vec<String>, E>> + Send + 'static,
+        E: IntoHandlerExit<C>,
     {
         self.completers.add(argument, f);
         self

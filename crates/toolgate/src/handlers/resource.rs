@@ -1,7 +1,7 @@
 //! Resources and resource templates: definition and handler.
 
 use super::{
-    Cx, HandlerExit, IntoContents, ResourceContents, complete::CompletionHandlers,
+    Cx, HandlerExit, IntoContents, IntoHandlerExit, ResourceContents, complete::CompletionHandlers,
     definition::DefinitionDraft,
 };
 use serde_json::Value;
@@ -104,10 +104,11 @@ described!(ResourceTemplate);
 
 impl Resource {
     /// Returns a resource with that URI and name.
-    pub fn new<F, Fut, R>(uri: &str, name: &str, read: F) -> Resource
+    pub fn new<F, Fut, R, E, C>(uri: &str, name: &str, read: F) -> Resource
     where
         F: Fn(Cx) -> Fut + Send + Sync + 'static,
-        Fut: Future<Output = Result<R, HandlerExit>> + Send + 'static,
+        Fut: Future<Output = Result<R, E>> + Send + 'static,
+        E: IntoHandlerExit<C>,
         R: IntoContents + 'static,
     {
         let read = Arc::new(read);
@@ -118,7 +119,12 @@ impl Resource {
             hint: CacheHint::default(),
             read: Arc::new(move |cx| {
                 let read = read.clone();
-                Box::pin(async move { read(cx).await?.into_contents() })
+                Box::pin(async move {
+                    read(cx)
+                        .await
+                        .map_err(E::into_handler_exit)?
+                        .into_contents()
+                })
             }),
         }
     }
@@ -127,7 +133,7 @@ impl Resource {
     pub fn fixed(uri: &str, name: &str, contents: ResourceContents) -> Resource {
         Resource::new(uri, name, move |_| {
             let contents = contents.clone();
-            async move { Ok(contents) }
+            async move { Ok::<_, HandlerExit>(contents) }
         })
     }
 
@@ -147,10 +153,11 @@ impl Resource {
 
 impl ResourceTemplate {
     /// Returns a template with a URI template (RFC 6570), for example `file:///{+path}` or `note://{id}`, and a name.
-    pub fn new<F, Fut, R>(template: &str, name: &str, read: F) -> ResourceTemplate
+    pub fn new<F, Fut, R, E, C>(template: &str, name: &str, read: F) -> ResourceTemplate
     where
         F: Fn(TemplateVariables, Cx) -> Fut + Send + Sync + 'static,
-        Fut: Future<Output = Result<R, HandlerExit>> + Send + 'static,
+        Fut: Future<Output = Result<R, E>> + Send + 'static,
+        E: IntoHandlerExit<C>,
         R: IntoContents + 'static,
     {
         let read = Arc::new(read);
@@ -161,17 +168,23 @@ impl ResourceTemplate {
             hint: CacheHint::default(),
             read: Arc::new(move |vars, cx| {
                 let read = read.clone();
-                Box::pin(async move { read(vars, cx).await?.into_contents() })
+                Box::pin(async move {
+                    read(vars, cx)
+                        .await
+                        .map_err(E::into_handler_exit)?
+                        .into_contents()
+                })
             }),
             completers: CompletionHandlers::default(),
         }
     }
 
     /// Sets the completion function of a variable. It gets the text typed so far and returns the best match first.
-    pub fn complete<F, Fut>(mut self, variable: &str, f: F) -> ResourceTemplate
+    pub fn complete<F, Fut, E, C>(mut self, variable: &str, f: F) -> ResourceTemplate
     where
         F: Fn(String, Cx) -> Fut + Send + Sync + 'static,
-        Fut: Future<Output = Result<Vec<String>, HandlerExit>> + Send + 'static,
+        Fut: Future<Output = Result<Vec<String>, E>> + Send + 'static,
+        E: IntoHandlerExit<C>,
     {
         self.completers.add(variable, f);
         self

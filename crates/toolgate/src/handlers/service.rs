@@ -4,7 +4,7 @@ use super::{Cx, HandlerExit, ItemRegistry, handler_exit::ExitReason, registry::O
 use std::sync::Arc;
 use toolgate_core::{
     BoxFuture, Call, Catalog, ChangeFilter, ChangeStream, Error, ItemKind, ListRequest, Op,
-    Outcome, Output, Service, ToolResult,
+    Outcome, Output, Service,
 };
 
 /// Innermost service of a server: calls the handlers.
@@ -29,11 +29,7 @@ impl HandlerService {
         };
         match stop.0 {
             ExitReason::InputRequired(questions) => Ok(Outcome::InputRequired(questions)),
-            ExitReason::Failed(text) if call.op == Op::Tool => {
-                Ok(Outcome::Done(ToolResult::error(&text).into()))
-            }
-            ExitReason::Failed(text) => Err(Error::new(toolgate_core::ErrorKind::Upstream, text)),
-            ExitReason::Protocol(error) => Err(error),
+            ExitReason::Failed(error) => error.into_outcome(&call),
         }
     }
 }

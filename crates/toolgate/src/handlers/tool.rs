@@ -1,6 +1,9 @@
 //! Tools: definition and handler.
 
-use super::{Cx, HandlerExit, IntoOutput, TaskSupport, definition::DefinitionDraft, schema, typed};
+use super::{
+    Cx, HandlerExit, IntoHandlerExit, IntoOutput, TaskSupport, definition::DefinitionDraft, schema,
+    typed,
+};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -72,11 +75,12 @@ impl Tool {
     /// .read_only();
     /// # let _ = add;
     /// ```
-    pub fn new<A, F, Fut, R>(name: &str, handler: F) -> Tool
+    pub fn new<A, F, Fut, R, E, C>(name: &str, handler: F) -> Tool
     where
         A: DeserializeOwned + JsonSchema + Send + 'static,
         F: Fn(A, Cx) -> Fut + Send + Sync + 'static,
-        Fut: Future<Output = Result<R, HandlerExit>> + Send + 'static,
+        Fut: Future<Output = Result<R, E>> + Send + 'static,
+        E: IntoHandlerExit<C>,
         R: IntoOutput + 'static,
     {
         let handler = Arc::new(handler);
@@ -85,7 +89,10 @@ impl Tool {
             let handler = handler.clone();
             Box::pin(async move {
                 let arguments = arguments.map_err(|error| HandlerExit::error(invalid(&error)))?;
-                handler(arguments, cx).await?.into_output()
+                handler(arguments, cx)
+                    .await
+                    .map_err(E::into_handler_exit)?
+                    .into_output()
             })
         });
         let mut tool = Tool::with(name, run);
@@ -103,16 +110,22 @@ impl Tool {
 
     /// Returns a tool with an input schema given at run time. Arguments are validated against it before the handler is
     /// called.
-    pub fn dynamic<F, Fut, R>(name: &str, input_schema: Value, handler: F) -> Tool
+    pub fn dynamic<F, Fut, R, E, C>(name: &str, input_schema: Value, handler: F) -> Tool
     where
         F: Fn(Value, Cx) -> Fut + Send + Sync + 'static,
-        Fut: Future<Output = Result<R, HandlerExit>> + Send + 'static,
+        Fut: Future<Output = Result<R, E>> + Send + 'static,
+        E: IntoHandlerExit<C>,
         R: IntoOutput + 'static,
     {
         let handler = Arc::new(handler);
         let run: ToolHandler = Arc::new(move |call, cx| {
             let (arguments, handler) = (call.arguments().value().clone(), handler.clone());
-            Box::pin(async move { handler(arguments, cx).await?.into_output() })
+            Box::pin(async move {
+                handler(arguments, cx)
+                    .await
+                    .map_err(E::into_handler_exit)?
+                    .into_output()
+            })
         });
         let mut tool = Tool::with(name, run);
         tool.draft.set("inputSchema", input_schema);

@@ -74,20 +74,24 @@ pub(crate) fn server() -> Server {
         let uris: Vec<String> = roots.into_iter().map(|root| root.uri).collect();
         Ok(json!({"roots": uris}))
     });
-    let note = Resource::new("note://today", "today", |_| async { Ok("Sunny.") });
+    let note = Resource::new("note://today", "today", |_| async {
+        Ok::<_, HandlerExit>("Sunny.")
+    });
     let notes = ResourceTemplate::new("note://of/{day}", "of", |vars, _| async move {
-        Ok(format!("Notes of {}.", vars.get("day")))
+        Ok::<_, HandlerExit>(format!("Notes of {}.", vars.get("day")))
     });
     let greet = Prompt::new("greet", |args, _| async move {
-        Ok(format!("Greet {}.", args["who"]))
+        Ok::<_, HandlerExit>(format!("Greet {}.", args["who"]))
     })
     .argument("who", "Who it is.", true)
     .complete("who", |typed, _| async move {
         let names = ["Ada", "Alan", "Grace"].map(str::to_owned);
-        Ok(names
-            .into_iter()
-            .filter(|n| n.starts_with(&*typed))
-            .collect())
+        Ok::<_, HandlerExit>(
+            names
+                .into_iter()
+                .filter(|n| n.starts_with(&*typed))
+                .collect(),
+        )
     });
     Server::new("world", "1.0.0")
         .instructions("Use it well.")

@@ -24,7 +24,7 @@ fn server_of(runs: &Arc<AtomicUsize>) -> Arc<edge::ProtocolServer> {
         async move {
             let name = cx.ask("name", ask::text("Who?"))?;
             let sure = cx.ask("sure", ask::confirm("Sure?"))?;
-            Ok(format!("{name} {sure}"))
+            Ok::<_, HandlerExit>(format!("{name} {sure}"))
         }
     });
     let all = Tool::dynamic("all", object(), |_, cx: Cx| async move {
@@ -36,7 +36,7 @@ fn server_of(runs: &Arc<AtomicUsize>) -> Arc<edge::ProtocolServer> {
         Ok::<_, HandlerExit>(format!("{name} {said} {}", roots[0].uri))
     });
     let no = Tool::dynamic("no", object(), |_, cx: Cx| async move {
-        Ok(
+        Ok::<_, HandlerExit>(
             match cx.ask_reply("q", ask::choice("Which?", ["a", "b"]))? {
                 ask::Reply::Accepted(choice) => choice,
                 other => format!("{other:?}"),

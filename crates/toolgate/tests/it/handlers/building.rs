@@ -1,10 +1,10 @@
 //! Errors found when the server is built.
 
 use serde_json::{Value, json};
-use toolgate::handlers::{Server, Tool};
+use toolgate::handlers::{HandlerExit, Server, Tool};
 
 fn tool(name: &str, schema: Value) -> Tool {
-    Tool::dynamic(name, schema, |_, _| async { Ok("x") })
+    Tool::dynamic(name, schema, |_, _| async { Ok::<_, HandlerExit>("x") })
 }
 
 fn check(server: Server, expected: &str) {

@@ -3,12 +3,15 @@
 use super::peer::{NEWEST_REVISION, Peer, REVISIONS};
 use serde_json::{Value, json};
 use toolgate::{
+    HandlerExit,
     edge::ServerLimits,
     handlers::{Prompt, Resource, ResourceContents, Server, Tool},
 };
 
 fn tool(name: &str) -> Tool {
-    Tool::dynamic(name, json!({"type": "object"}), |_, _| async { Ok("x") })
+    Tool::dynamic(name, json!({"type": "object"}), |_, _| async {
+        Ok::<_, HandlerExit>("x")
+    })
 }
 
 fn resource(uri: &str) -> Resource {
@@ -53,7 +56,7 @@ async fn a_stream_tells_what_it_was_opened_for() {
         .tool(tool("a"))
         .resource(resource("test://a"))
         .resource(resource("test://b"))
-        .prompt(Prompt::new("p", |_, _| async { Ok("x") }));
+        .prompt(Prompt::new("p", |_, _| async { Ok::<_, HandlerExit>("x") }));
     let (server, registry) = server.build_with_registry().unwrap();
     let mut peer = Peer::open(&server, NEWEST_REVISION, json!({})).await;
     let filter =
@@ -75,7 +78,7 @@ async fn a_stream_tells_what_it_was_opened_for() {
     registry.set_tool(tool("b")).unwrap();
     registry.updated("test://b");
     registry
-        .set_prompt(Prompt::new("q", |_, _| async { Ok("x") }))
+        .set_prompt(Prompt::new("q", |_, _| async { Ok::<_, HandlerExit>("x") }))
         .unwrap();
     let told = peer.receive().await;
     assert_eq!(told["method"], "notifications/prompts/list_changed");

@@ -14,7 +14,9 @@ use toolgate::{
 use toolgate_protocol::json::JsonLimits;
 
 fn tool(name: &str) -> Tool {
-    Tool::dynamic(name, json!({"type": "object"}), |_, _| async { Ok("x") })
+    Tool::dynamic(name, json!({"type": "object"}), |_, _| async {
+        Ok::<_, HandlerExit>("x")
+    })
 }
 
 fn server() -> Arc<edge::ProtocolServer> {
@@ -60,9 +62,11 @@ fn server() -> Arc<edge::ProtocolServer> {
             ResourceContents::text("x"),
         ))
         .template(ResourceTemplate::new("note://{id}", "note", |_, _| async {
-            Ok("x")
+            Ok::<_, HandlerExit>("x")
         }))
-        .prompt(Prompt::new("greet", |_, _| async { Ok("x") }))
+        .prompt(Prompt::new("greet", |_, _| async {
+            Ok::<_, HandlerExit>("x")
+        }))
         .build()
         .unwrap()
 }
@@ -206,7 +210,7 @@ async fn what_asks_is_not_to_be_kept() {
 async fn names_that_differ_in_case_are_different_tools() {
     let says = |name: &'static str| {
         Tool::dynamic(name, json!({"type": "object"}), move |_, _| async move {
-            Ok(name)
+            Ok::<_, HandlerExit>(name)
         })
     };
     let server = Server::new("s", "1").tool(says("add")).tool(says("Add"));

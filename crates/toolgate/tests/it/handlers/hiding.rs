@@ -3,7 +3,7 @@
 use super::peer::{NEWEST_REVISION, Peer, REVISIONS};
 use serde_json::json;
 use toolgate::{
-    Call, Caller, Item, MaybeReady, Rule, RuleDecision,
+    Call, Caller, HandlerExit, Item, MaybeReady, Rule, RuleDecision,
     edge::ServerLimits,
     handlers::{Resource, ResourceContents, ResourceTemplate, Server},
 };
@@ -28,9 +28,15 @@ impl Rule for Hide {
 /// Holds: COMP-05
 #[tokio::test]
 async fn what_is_hidden_is_not_reached_by_a_template_that_fits_too() {
-    let admin = ResourceTemplate::new("t://admin/{name}", "admin", |_, _| async { Ok("hidden") });
-    let admin = admin.complete("name", |_, _| async { Ok(vec!["hidden".to_owned()]) });
-    let any = ResourceTemplate::new("t://{+any}", "any", |_, _| async { Ok("shown") });
+    let admin = ResourceTemplate::new("t://admin/{name}", "admin", |_, _| async {
+        Ok::<_, HandlerExit>("hidden")
+    });
+    let admin = admin.complete("name", |_, _| async {
+        Ok::<_, HandlerExit>(vec!["hidden".to_owned()])
+    });
+    let any = ResourceTemplate::new("t://{+any}", "any", |_, _| async {
+        Ok::<_, HandlerExit>("shown")
+    });
     let key = Resource::fixed("t://admin", "key", ResourceContents::text("hidden"));
     let server = Server::new("s", "1")
         .template(admin)
@@ -62,7 +68,9 @@ async fn what_is_hidden_is_not_reached_by_a_template_that_fits_too() {
 /// A name or URI over the limit is refused before anything is compared with it.
 #[tokio::test]
 async fn a_long_name_is_not_looked_up() {
-    let any = ResourceTemplate::new("t://{+any}", "any", |_, _| async { Ok("read") });
+    let any = ResourceTemplate::new("t://{+any}", "any", |_, _| async {
+        Ok::<_, HandlerExit>("read")
+    });
     let limits = ServerLimits {
         max_name_bytes: 128,
         ..ServerLimits::default()

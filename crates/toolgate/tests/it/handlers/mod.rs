@@ -4,6 +4,7 @@ mod asking;
 mod attributes;
 mod building;
 mod changing;
+mod errors;
 mod facts;
 mod hiding;
 mod mounting;

@@ -55,7 +55,9 @@ fn clock(asked: &Arc<AtomicUsize>) -> Server {
         .tool(tool("secret"))
         .tool(alarm)
         .tool(tool("slow").task(TaskSupport::Optional))
-        .prompt(Prompt::new("time", |_, _| async { Ok("tell the time") }))
+        .prompt(Prompt::new("time", |_, _| async {
+            Ok::<_, HandlerExit>("tell the time")
+        }))
         .resource(Resource::fixed(
             "clock://face",
             "face",
@@ -71,10 +73,9 @@ fn clock(asked: &Arc<AtomicUsize>) -> Server {
             "dial",
             ResourceContents::text("<p>"),
         ))
-        .template(day.complete(
-            "day",
-            |typed, _| async move { Ok(vec![format!("{typed}day")]) },
-        ))
+        .template(day.complete("day", |typed, _| async move {
+            Ok::<_, HandlerExit>(vec![format!("{typed}day")])
+        }))
         .rule(Hides("secret", asked.clone()))
         .mount("cog", Server::new("a-cog", "1").tool(tool("turn")))
 }
@@ -84,7 +85,9 @@ fn house(asked: &Arc<AtomicUsize>) -> (Arc<edge::ProtocolServer>, ItemRegistry) 
         .instructions("Knock first.")
         .tool(tool("knock"))
         .tool(tool("own.dotted"))
-        .prompt(Prompt::new("greet", |_, _| async { Ok("say hello") }))
+        .prompt(Prompt::new("greet", |_, _| async {
+            Ok::<_, HandlerExit>("say hello")
+        }))
         .resource(Resource::fixed(
             "test://both",
             "both",

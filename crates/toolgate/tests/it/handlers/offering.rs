@@ -34,15 +34,15 @@ fn server() -> Arc<edge::ProtocolServer> {
             .a
             .checked_add(args.b)
             .ok_or(HandlerExit::new("too large"))?;
-        Ok(Structured(Sum { sum }))
+        Ok::<_, HandlerExit>(Structured(Sum { sum }))
     });
     let read = Tool::dynamic("read", json!({"type": "object"}), |_, _| async {
         std::fs::read_to_string("/nowhere/at/all")?;
-        Ok("never")
+        Ok::<_, HandlerExit>("never")
     });
     let all = Tool::dynamic("all", json!({"type": "object"}), |_, _| async {
         let contents = ResourceContents::text("x").json("test://a", Some("text/plain"));
-        Ok(vec![
+        Ok::<_, HandlerExit>(vec![
             Content::text("t"),
             Content::image("AAAA", "image/png"),
             Content::audio("AAAA", "audio/wav"),
@@ -52,10 +52,10 @@ fn server() -> Arc<edge::ProtocolServer> {
     });
     let panics = Tool::dynamic("panics", json!({"type": "object"}), |_, _| async {
         let nothing: Result<&str, &str> = "x".parse::<i32>().map(|_| "").map_err(|_| "secret");
-        Ok(nothing.unwrap())
+        Ok::<_, HandlerExit>(nothing.unwrap())
     });
     let prompt = Prompt::new("greet", |args, _| async move {
-        Ok(vec![
+        Ok::<_, HandlerExit>(vec![
             PromptMessage::user(Content::text(&format!("Greet {}", args["name"]))),
             PromptMessage::assistant(Content::audio("AAAA", "audio/wav")),
         ])
@@ -86,7 +86,7 @@ fn server() -> Arc<edge::ProtocolServer> {
                 .argument("name", "Whom.", true)
                 .complete("name", |typed, _| async move {
                     let names = (0..200).map(|n| format!("{typed}{n}"));
-                    Ok(names.collect())
+                    Ok::<_, HandlerExit>(names.collect())
                 }),
         )
         .resource(Resource::fixed(
@@ -248,7 +248,7 @@ async fn progress_grows_without_a_total_too() {
         for progress in [0.5, 0.5, 0.25, 1.75, 1.0, -1.0, 3.0] {
             cx.progress(progress, None, "");
         }
-        Ok("done")
+        Ok::<_, HandlerExit>("done")
     });
     let server = Server::new("s", "1").tool(steps).build().unwrap();
     for revision in REVISIONS {
@@ -282,7 +282,7 @@ async fn a_flood_of_progress_is_limited() {
             tokio::time::sleep(std::time::Duration::from_secs(1)).await;
         }
         cx.progress(1e6, None, "last");
-        Ok("done")
+        Ok::<_, HandlerExit>("done")
     });
     let server = Server::new("s", "1").tool(flood).build().unwrap();
     let mut peer = Peer::open(&server, NEWEST_REVISION, json!({})).await;

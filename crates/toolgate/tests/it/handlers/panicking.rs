@@ -7,7 +7,7 @@ use std::{
     path::Path,
     process::{Command, Stdio},
 };
-use toolgate::handlers::{Server, Tool};
+use toolgate::handlers::{HandlerExit, Server, Tool};
 use toolgate_testkit::canary::spellings;
 
 const CANARY: &str = "canary-panic-4Nq8Wz2Kv6Xh1Lm9";
@@ -39,7 +39,7 @@ fn server(folder: &str) -> Server {
     let tool = Tool::dynamic("panics", schema, |args: Value, _| async move {
         let (way, secret) = (args["way"].as_str().unwrap(), &args["secret"]);
         if way == "fine" {
-            return Ok("fine".to_owned());
+            return Ok::<_, HandlerExit>("fine".to_owned());
         }
         tokio::task::yield_now().await;
         Ok(panics(way, secret.as_str().unwrap()))

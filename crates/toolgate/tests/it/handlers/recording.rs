@@ -3,12 +3,12 @@
 use super::peer::{NEWEST_REVISION, Peer};
 use serde_json::{Value, json};
 use std::{fs, path::Path};
-use toolgate::handlers::{Server, Tool};
+use toolgate::handlers::{HandlerExit, Server, Tool};
 
 fn echo() -> Tool {
     let schema = json!({"type": "object", "properties": {"text": {"type": "string"}}});
     Tool::dynamic("echo", schema, |args: Value, _| async move {
-        Ok(args["text"].as_str().unwrap_or_default().to_owned())
+        Ok::<_, HandlerExit>(args["text"].as_str().unwrap_or_default().to_owned())
     })
 }
 

@@ -31,10 +31,12 @@ fn server(access: AccessRules) -> Arc<edge::ProtocolServer> {
         server = server.resource(Resource::fixed(uri, "r", ResourceContents::text(uri)));
     }
     for name in PROMPTS {
-        server = server.prompt(Prompt::new(name, move |_, _| async move { Ok(name) }));
+        server = server.prompt(Prompt::new(name, move |_, _| async move {
+            Ok::<_, HandlerExit>(name)
+        }));
     }
     let made = ResourceTemplate::new("made://{x}", "made", |vars, _| async move {
-        Ok(vars.get("x").to_owned())
+        Ok::<_, HandlerExit>(vars.get("x").to_owned())
     });
     server.template(made).build().unwrap()
 }

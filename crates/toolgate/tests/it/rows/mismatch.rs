@@ -42,11 +42,11 @@ fn counting() -> (HttpEndpoint, Arc<AtomicUsize>) {
         }))
         .prompt(Prompt::new("Tool-a", move |_, _| {
             prompt();
-            async { Ok("x") }
+            async { Ok::<_, HandlerExit>("x") }
         }))
         .template(ResourceTemplate::new("t://{+any}", "any", move |_, _| {
             page();
-            async { Ok(ResourceContents::text("x")) }
+            async { Ok::<_, HandlerExit>(ResourceContents::text("x")) }
         }));
     let endpoint = HttpEndpoint::new(server.build().unwrap(), HttpLimits::default());
     (endpoint, reached)

@@ -7,6 +7,7 @@ use super::{
 use http::Response;
 use serde_json::{Value, json};
 use toolgate::{
+    HandlerExit,
     edge::http::{HttpEndpoint, HttpLimits},
     handlers::{Cx, LogLevel, Server, Tool, ask},
 };
@@ -191,7 +192,7 @@ async fn logs_come_on_the_stream_of_the_request_that_asked_for_them() {
         cx.progress(1.0, None, "");
         // The others are open meanwhile.
         tokio::time::sleep(std::time::Duration::from_millis(50)).await;
-        Ok("done")
+        Ok::<_, HandlerExit>("done")
     });
     let server = Server::new("s", "1").tool(log).build().unwrap();
     let endpoint = HttpEndpoint::new(server.clone(), HttpLimits::default());

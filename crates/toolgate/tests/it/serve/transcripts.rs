@@ -46,10 +46,12 @@ fn shelf() -> (Arc<edge::ProtocolServer>, ItemRegistry) {
         };
         ResourceTemplate::new(uri, name, read)
     };
-    let complete = |typed: String, _| async move { Ok(vec![format!("{typed}1")]) };
+    let complete =
+        |typed: String, _| async move { Ok::<_, HandlerExit>(vec![format!("{typed}1")]) };
     let prompt = |name: &str| {
-        let greet =
-            |args: BTreeMap<String, String>, _| async move { Ok(format!("hello {}", args["who"])) };
+        let greet = |args: BTreeMap<String, String>, _| async move {
+            Ok::<_, HandlerExit>(format!("hello {}", args["who"]))
+        };
         let prompt = Prompt::new(name, greet).argument("who", "Whom.", true);
         prompt.complete("who", complete)
     };

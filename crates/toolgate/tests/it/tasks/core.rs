@@ -3,7 +3,7 @@
 use super::{limits, served, until};
 use crate::handlers::peer::Peer;
 use serde_json::{Value, json};
-use toolgate::handlers::{Server, Tool};
+use toolgate::handlers::{HandlerExit, Server, Tool};
 
 const REVISION: &str = "2025-11-25";
 
@@ -258,7 +258,7 @@ async fn a_cancelled_request_does_not_end_its_task() {
 #[tokio::test]
 async fn a_server_without_slow_tools_ignores_the_wish_for_a_task() {
     let plain = Tool::dynamic("plain", json!({"type": "object"}), |_, _| async {
-        Ok("plain")
+        Ok::<_, HandlerExit>("plain")
     });
     let server = Server::new("s", "1").tool(plain).build().unwrap();
     let mut peer = Peer::open(&server, REVISION, json!({})).await;

@@ -5,7 +5,7 @@ mod offer;
 use crate::handlers::peer::{NEWEST_REVISION, Peer, REVISIONS};
 use offer::{PAGE, PROMPTS, RESOURCES, TEMPLATES, TOOLS, object, offer, resource};
 use serde_json::{Value, json};
-use toolgate::handlers::{ItemRegistry, Prompt, Tool};
+use toolgate::handlers::{HandlerExit, ItemRegistry, Prompt, Tool};
 
 fn able() -> Value {
     json!({"elicitation": {"form": {}, "url": {}}, "sampling": {"tools": {}}, "roots": {"listChanged": true}})
@@ -168,11 +168,13 @@ async fn questions_in_every_revision() {
 }
 
 fn change(registry: &ItemRegistry, name: &str) {
-    let tool = Tool::dynamic(name, object(), |_, _| async { Ok("x") });
+    let tool = Tool::dynamic(name, object(), |_, _| async { Ok::<_, HandlerExit>("x") });
     registry.set_tool(tool).unwrap();
     registry.updated("test://text");
     registry
-        .set_prompt(Prompt::new(name, |_, _| async { Ok("x") }))
+        .set_prompt(Prompt::new(name, |_, _| async {
+            Ok::<_, HandlerExit>("x")
+        }))
         .unwrap();
     registry
         .set_resource(resource(&format!("test://{name}")))

@@ -83,7 +83,9 @@ fn blocks() -> Vec<Content> {
 }
 
 fn results() -> Vec<Tool> {
-    let typed = Tool::new("typed", |args: City, _| async move { Ok(Structured(args)) });
+    let typed = Tool::new("typed", |args: City, _| async move {
+        Ok::<_, HandlerExit>(Structured(args))
+    });
     vec![
         tool("blocks", |_| Ok(blocks())),
         tool("object", |_| Ok(Structured(json!({"a": 1})))),
@@ -218,9 +220,11 @@ fn prompts() -> [Prompt; 3] {
     let all = Prompt::new("blocks", |_, _| async {
         let user = blocks().into_iter().map(PromptMessage::user);
         let model = blocks().into_iter().map(PromptMessage::assistant);
-        Ok(user.chain(model).collect::<Vec<_>>())
+        Ok::<_, HandlerExit>(user.chain(model).collect::<Vec<_>>())
     });
-    let typed = Prompt::typed("typed", |args: City, _| async move { Ok(args.city) });
+    let typed = Prompt::typed("typed", |args: City, _| async move {
+        Ok::<_, HandlerExit>(args.city)
+    });
     let coded = Prompt::new("coded", |_, _| async {
         Err::<&str, _>(HandlerExit::code(7, "no"))
     });
@@ -230,7 +234,10 @@ fn prompts() -> [Prompt; 3] {
             .icons(icons())
             .meta("example.com/a", 1)
             .argument("a", "It.", true)
-            .complete("a", |typed, _| async move { Ok(vec![typed]) }),
+            .complete(
+                "a",
+                |typed, _| async move { Ok::<_, HandlerExit>(vec![typed]) },
+            ),
         typed,
         coded,
     ]
@@ -239,7 +246,7 @@ fn prompts() -> [Prompt; 3] {
 pub(super) fn offer() -> (Arc<edge::ProtocolServer>, ItemRegistry) {
     let parts = Resource::new("test://parts", "parts", |_| async {
         let meta = Json::from_value(&json!({"example.com/a": 1}));
-        Ok(vec![
+        Ok::<_, HandlerExit>(vec![
             ResourceContents::text("x").meta(meta),
             ResourceContents::bytes([1]).uri("test://other").mime("a/b"),
         ])
@@ -250,7 +257,8 @@ pub(super) fn offer() -> (Arc<edge::ProtocolServer>, ItemRegistry) {
             a => Ok(format!("note {a}")),
         }
     });
-    let plain = |uri: &str| ResourceTemplate::new(uri, "plain", |_, _| async { Ok("x") });
+    let plain =
+        |uri: &str| ResourceTemplate::new(uri, "plain", |_, _| async { Ok::<_, HandlerExit>("x") });
     let mut server = Server::new("s", "1")
         .title("S")
         .description("It is S.")
@@ -274,7 +282,10 @@ pub(super) fn offer() -> (Arc<edge::ProtocolServer>, ItemRegistry) {
                 .mime("text/plain")
                 .icons(icons())
                 .annotations(annotations())
-                .complete("a", |typed, _| async move { Ok(vec![typed]) }),
+                .complete(
+                    "a",
+                    |typed, _| async move { Ok::<_, HandlerExit>(vec![typed]) },
+                ),
         );
     for tool in results().into_iter().chain(questions()) {
         server = server.tool(tool);
