@@ -140,6 +140,11 @@ pub struct ApprovalRequest {
     pub waiter: Arc<dyn DecisionWaiter>,
 }
 
+impl ApprovalRequest {
+    /// Maximum size in bytes of the arguments that a client shows to its user in a form.
+    pub const MAX_CLIENT_BYTES: usize = 16 * 1024;
+}
+
 impl fmt::Debug for ApprovalRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(

@@ -1,4 +1,4 @@
-//! Layers: work around calls, lists and subscriptions.
+//! Layers: work around calls, lists and subscriptions. [`from_fn`] makes a layer of a function.
 
 use crate::{
     BoxFuture, Call, Catalog, ChangeFilter, ChangeStream, Error, ListRequest, Outcome, Service,
@@ -41,14 +41,95 @@ pub trait Layer: Send + Sync + 'static {
     }
 }
 
-/// Remaining layers and the service. Not `Clone`: a layer forwards at most once.
+impl Layer for Arc<dyn Layer> {
+    fn name(&self) -> &'static str {
+        self.as_ref().name()
+    }
+
+    fn policy_names(&self) -> Vec<&'static str> {
+        self.as_ref().policy_names()
+    }
+
+    fn list<'a>(
+        &'a self,
+        ask: ListRequest,
+        next: Next<'a>,
+    ) -> BoxFuture<'a, Result<Catalog, Error>> {
+        self.as_ref().list(ask, next)
+    }
+
+    fn call<'a>(&'a self, call: Call, next: Next<'a>) -> BoxFuture<'a, Result<Outcome, Error>> {
+        self.as_ref().call(call, next)
+    }
+
+    fn changes<'a>(
+        &'a self,
+        want: ChangeFilter,
+        next: Next<'a>,
+    ) -> BoxFuture<'a, Result<ChangeStream, Error>> {
+        self.as_ref().changes(want, next)
+    }
+}
+
+/// Creates a layer from an async function around each call, like a middleware function of a web framework. Lists and
+/// subscriptions pass unchanged.
+///
+/// The name is one word, for the list of policies. The function gets the call and [`Next`], the rest of the pipeline.
+/// It may change the call, forward it at most once with [`Next::call`], and change the outcome or replace it.
+///
+/// ```
+/// use toolgate_core::layer;
+///
+/// let slow = layer::from_fn("slow", |call, next| {
+///     Box::pin(async move {
+///         let name = call.name().to_owned();
+///         let started = std::time::Instant::now();
+///         let outcome = next.call(call).await;
+///         if started.elapsed().as_secs() > 5 {
+///             eprintln!("{name} is slow");
+///         }
+///         outcome
+///     })
+/// });
+/// # let _ = toolgate_core::Pipeline::new().layer(slow);
+/// ```
+pub fn from_fn<F>(name: &'static str, call: F) -> FnLayer<F>
+where
+    F: for<'a> Fn(Call, Next<'a>) -> BoxFuture<'a, Result<Outcome, Error>> + Send + Sync + 'static,
+{
+    FnLayer { name, call }
+}
+
+/// Layer of a function; see [`from_fn`].
+#[derive(Clone, Copy, Debug)]
+pub struct FnLayer<F> {
+    name: &'static str,
+    call: F,
+}
+
+impl<F> Layer for FnLayer<F>
+where
+    F: for<'a> Fn(Call, Next<'a>) -> BoxFuture<'a, Result<Outcome, Error>> + Send + Sync + 'static,
+{
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn call<'a>(&'a self, call: Call, next: Next<'a>) -> BoxFuture<'a, Result<Outcome, Error>> {
+        (self.call)(call, next)
+    }
+}
+
+/// Remaining layers and the service. Not `Clone`: a layer forwards at most once, except for retries with
+/// [`Next::attempt`].
 pub struct Next<'a> {
     layers: &'a [Arc<dyn Layer>],
     service: &'a dyn Service,
 }
 
 impl<'a> Next<'a> {
-    pub(crate) fn new(rest: &'a [Arc<dyn Layer>], end: &'a dyn Service) -> Next<'a> {
+    /// Creates the rest of a pipeline: layers, the first outermost, over a service.
+    pub fn new(rest: &'a [Arc<dyn Layer>], end: &'a dyn Service) -> Next<'a> {
         Next {
             layers: rest,
             service: end,
@@ -58,6 +139,12 @@ impl<'a> Next<'a> {
     /// Lists items through the remaining layers without using up the one permitted forward.
     pub fn lookup(&self, ask: ListRequest) -> BoxFuture<'a, Result<Catalog, Error>> {
         self.fork_for_lookup().list(ask)
+    }
+
+    /// Forwards a call that a retry may forward again. Use it only for calls that are safe to repeat: what follows acts
+    /// for each attempt.
+    pub fn attempt(&self, call: Call) -> BoxFuture<'a, Result<Outcome, Error>> {
+        self.fork_for_lookup().call(call)
     }
 
     /// Forwards a list to the next layer.

@@ -130,6 +130,17 @@ impl ResolvedPipeline {
         self
     }
 
+    /// Adds sanitizers in order. The last one sees content first.
+    pub fn sanitizers(
+        mut self,
+        sanitizers: impl IntoIterator<Item = impl Sanitizer>,
+    ) -> ResolvedPipeline {
+        for sanitizer in sanitizers {
+            self = self.sanitizer(sanitizer);
+        }
+        self
+    }
+
     /// Completes the pipeline with a service.
     pub fn service(mut self, end: Arc<dyn Service>) -> Pipeline {
         self.flush_pending(None);

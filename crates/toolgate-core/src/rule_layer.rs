@@ -20,6 +20,18 @@ pub enum RuleDecision {
     Deny(Error),
 }
 
+impl RuleDecision {
+    /// Requires approval by a person, for this reason: what the call does, as in "pays 250 to Ann".
+    pub fn ask(reason: impl Into<String>) -> RuleDecision {
+        RuleDecision::Ask(reason.into())
+    }
+
+    /// Denies the call. The model reads the message: say what is wrong, and what it can do instead.
+    pub fn deny(message: impl Into<std::borrow::Cow<'static, str>>) -> RuleDecision {
+        RuleDecision::Deny(Error::new(ErrorKind::Refused(RefusalReason::Rule), message))
+    }
+}
+
 /// A decision that is ready, or a future of one. Rules never wait for a person.
 pub enum MaybeReady<'a> {
     /// The decision is ready.

@@ -1,4 +1,5 @@
-//! Sanitizers, and the layer that passes all returned content through them.
+//! Sanitizers, and the layer that passes all returned content through them. [`from_fn`] makes a sanitizer of a
+//! function.
 
 use crate::{
     BoxFuture, Call, CallReporter, Catalog, DecisionLog, Error, EventSink, InputRequests, Item,
@@ -55,6 +56,80 @@ pub trait Sanitizer: Send + Sync + 'static {
         value: UntrustedContent<'_>,
     ) -> Result<(), Error> {
         self.sanitize(from, item, value)
+    }
+}
+
+impl Sanitizer for Arc<dyn Sanitizer> {
+    fn name(&self) -> &'static str {
+        self.as_ref().name()
+    }
+
+    fn sanitize(
+        &self,
+        from: Option<&Origin>,
+        item: Option<&Arc<Item>>,
+        value: UntrustedContent<'_>,
+    ) -> Result<(), Error> {
+        self.as_ref().sanitize(from, item, value)
+    }
+
+    fn sanitize_for_call(
+        &self,
+        asked: &SanitizeContext,
+        from: Option<&Origin>,
+        item: Option<&Arc<Item>>,
+        value: UntrustedContent<'_>,
+    ) -> Result<(), Error> {
+        self.as_ref().sanitize_for_call(asked, from, item, value)
+    }
+}
+
+/// Creates a sanitizer from a function over all content that a server returns: results, errors, definitions and
+/// messages.
+///
+/// The name is one word, for the list of policies. An error withholds the content.
+///
+/// ```
+/// use toolgate_core::{Error, ErrorKind, RefusalReason, UntrustedContent, sanitizer};
+///
+/// let no_images = sanitizer::from_fn("no_images", |content| match content {
+///     UntrustedContent::Output(output) if output.size() > 1_000_000 => Err(Error::new(
+///         ErrorKind::Refused(RefusalReason::BlockedResult),
+///         "the result is longer than a megabyte",
+///     )),
+///     _ => Ok(()),
+/// });
+/// # let _ = toolgate_core::Pipeline::new().resolve().sanitizer(no_images);
+/// ```
+pub fn from_fn<F>(name: &'static str, sanitize: F) -> FnSanitizer<F>
+where
+    F: Fn(UntrustedContent<'_>) -> Result<(), Error> + Send + Sync + 'static,
+{
+    FnSanitizer { name, sanitize }
+}
+
+/// Sanitizer of a function; see [`from_fn`].
+#[derive(Clone, Copy, Debug)]
+pub struct FnSanitizer<F> {
+    name: &'static str,
+    sanitize: F,
+}
+
+impl<F> Sanitizer for FnSanitizer<F>
+where
+    F: Fn(UntrustedContent<'_>) -> Result<(), Error> + Send + Sync + 'static,
+{
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn sanitize(
+        &self,
+        _: Option<&Origin>,
+        _: Option<&Arc<Item>>,
+        value: UntrustedContent<'_>,
+    ) -> Result<(), Error> {
+        (self.sanitize)(value)
     }
 }
 

@@ -12,6 +12,7 @@ mod canceller;
 mod catch_panic;
 mod digest;
 mod humanize;
+pub mod layers;
 mod limits;
 mod per_server;
 pub mod pins;
@@ -30,7 +31,7 @@ pub use access::scopes::{RequiredScopes, ScopeRule};
 pub use approval::approvals::{
     APPROVAL_KEY, ApprovalBinding, ApprovalConfirm, ApprovalError, ApprovalLimits, ApprovalService,
     ApprovalStatus, ApprovalTerms, ApprovalView, ClientApprovals, GrantTerms, GrantView,
-    InProcessConfirm, QuorumRule, QuorumRules,
+    ProgramApproval, QuorumRule, QuorumRules,
 };
 pub use approval::input_requests::{
     ElicitationPolicy, InputRequestPolicy, SamplingPolicy, check_form_response,
@@ -60,6 +61,7 @@ pub use sanitize::media::MediaSanitizer;
 pub use sanitize::secrets::{OnSecret, SecretRedactor, SecretRules, SecretRulesError};
 pub use sanitize::skills::{SkillIntegrity, check_skill_file};
 pub use sanitize::text::{TextSanitizer, sanitize_text};
+pub use sanitize::text_fn::{TextFnSanitizer, text_from_fn};
 pub use sanitize::untrusted::UntrustedMarker;
 pub use store::{
     MemoryStateStore, StateClock, StateRow, StateStore, WriteOutcome, WritePrecondition,

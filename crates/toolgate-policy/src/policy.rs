@@ -4,16 +4,17 @@ mod sanitize_config;
 
 pub use sanitize_config::SanitizeConfig;
 
+use crate::approval::approvals::InProcessConfirm;
 use crate::{
     AccessRules, ApprovalConfirm, ApprovalService, ArgumentValidation, AuditBegin, AuditContents,
     AuditDurability, AuditEnd, AuditRecorder, CallCanceller, CallObserver, CallTimeout, CatchPanic,
     CircuitBreaker, ClientApprovals, ConcurrencyLimit, ConcurrencyLimits, FreezeLayer,
-    InProcessConfirm, InputRequestPolicy, NoObserver, OutputValidation, PerServer, PinRule, Pins,
+    InputRequestPolicy, NoObserver, OutputValidation, PerServer, PinRule, Pins, ProgramApproval,
     QuorumRules, RateLimiter, RateQuota, RequiredScopes, RuleAction, SchemaSanitizer, SizeLimits,
     SkillIntegrity, TextSanitizer, pins::PinObserver,
 };
 use std::sync::Arc;
-use toolgate_core::{ApprovalStep, Pipeline, Rule, Service};
+use toolgate_core::{ApprovalStep, Layer, Pipeline, Rule, Sanitizer, Service};
 
 /// Policy around each call: the settings of all layers, rules and sanitizers, in one table.
 ///
@@ -40,13 +41,17 @@ pub struct Policy {
     pub access: AccessRules,
     /// Additional rules, evaluated after `access`.
     pub rules: Vec<Arc<dyn Rule>>,
+    /// Additional layers around the handler or server, the first outermost. They see allowed calls and sanitized
+    /// results.
+    pub layers: Vec<Arc<dyn Layer>>,
+    /// Additional sanitizers. They see content after the built-in ones, the last first.
+    pub own_sanitizers: Vec<Arc<dyn Sanitizer>>,
     /// Rate limits. Default: 6000 calls per minute for each caller and tool.
     pub rate: RateLimiter,
     /// Validation of arguments.
     pub arguments: ArgumentValidation,
-    /// True if someone in this process approves calls for which rules require it; otherwise these are rejected, unless
-    /// there is an operator. Default: `false`.
-    pub in_process_approval: bool,
+    /// Person who approves calls for which rules require it, if there is no operator. Default: nobody.
+    pub approval: ProgramApproval,
     /// Policy for input requests during a call, which in a gateway and a client come from the server. Default: no form
     /// may ask for a secret.
     pub input_requests: InputRequestPolicy,
@@ -114,9 +119,11 @@ impl Policy {
             pins: None,
             access: AccessRules::default().default_action(RuleAction::Allow),
             rules: Vec::new(),
+            layers: Vec::new(),
+            own_sanitizers: Vec::new(),
             rate: RateLimiter::new(Vec::new(), RateQuota::per_minute(6000)),
             arguments: ArgumentValidation::default(),
-            in_process_approval: false,
+            approval: ProgramApproval::Nobody,
             input_requests: InputRequestPolicy::default(),
             audit_durability: PerServer::default(),
             audit_contents: AuditContents::default(),
@@ -193,6 +200,9 @@ impl Policy {
             .layer(self.output_schema.clone())
             // Files of skills must match their entries.
             .layer(SkillIntegrity)
+            // Layers of the program: allowed calls, and results after every check.
+            .layers(self.layers.iter().cloned())
+            .sanitizers(self.own_sanitizers.iter().cloned())
             // A tool with schemas that cannot be checked is withheld.
             .sanitizer(self.schemas)
             // Marks untrusted content and rewrites errors for callers.
@@ -267,8 +277,13 @@ impl Policy {
                 let confirm = ApprovalConfirm::new(approvals, policy_id, with.via_client);
                 Some(Arc::new(confirm.with_quorum(with.quorum.clone())))
             }
-            None if self.in_process_approval => Some(Arc::new(InProcessConfirm)),
-            None => None,
+            None => match self.approval {
+                ProgramApproval::Nobody => None,
+                ProgramApproval::Program => Some(Arc::new(InProcessConfirm { via_client: false })),
+                ProgramApproval::CallersClient => {
+                    Some(Arc::new(InProcessConfirm { via_client: true }))
+                }
+            },
         }
     }
 

@@ -22,7 +22,9 @@ pub mod guide;
 pub mod handlers;
 mod header_value;
 pub mod ids;
+pub mod layer;
 mod param_headers;
+pub mod sanitizer;
 mod seal;
 mod serve;
 

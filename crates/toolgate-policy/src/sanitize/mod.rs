@@ -7,4 +7,5 @@ pub(crate) mod media;
 pub(crate) mod secrets;
 pub(crate) mod skills;
 pub(crate) mod text;
+pub(crate) mod text_fn;
 pub(crate) mod untrusted;

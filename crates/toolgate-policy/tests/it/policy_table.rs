@@ -2,7 +2,7 @@
 
 use crate::pipeline_fixture::PipelineFixture;
 use toolgate_core::Pipeline;
-use toolgate_policy::{Pins, Policy};
+use toolgate_policy::{Pins, Policy, ProgramApproval};
 
 /// Layers of the gateway only, with the reason why other programs lack them.
 const GATEWAY_ONLY: [(&str, &str); 3] = [
@@ -43,7 +43,7 @@ async fn a_program_has_each_part_of_the_gateway_in_its_order_or_a_reason_why_not
     let pins = Pins::new(fixture.store.clone(), fixture.route.recorder.clone());
     let client = Policy {
         pins: Some(pins),
-        in_process_approval: true,
+        approval: ProgramApproval::Program,
         ..Policy::for_program()
     };
     let client = duties(&client.over(fixture.script.clone()));

@@ -44,9 +44,6 @@ pub(crate) enum RoundsOutcome {
 
 /// Interval of the progress notifications to a caller while its call waits for a person.
 const WAIT_PROGRESS_INTERVAL: Duration = Duration::from_secs(10);
-/// Longest arguments of an approval that is requested through the client, in bytes. Longer ones are approved at the
-/// console or the terminal.
-const MAX_CLIENT_APPROVAL_BYTES: usize = 16 * 1024;
 
 /// Returns the call of the first round again, for another round.
 pub(crate) type RebuildCall<'a> = &'a (dyn Fn() -> Result<Call, Error> + Send + Sync);
@@ -154,7 +151,7 @@ fn find_sign_in(questions: &InputRequests) -> Option<&dyn DecisionWaiter> {
 fn can_approve_in_client(approval: &ApprovalRequest, context: &RequestContext) -> bool {
     approval.via_client
         && context.capabilities.elicitation
-        && approval.arguments.as_str().len() <= MAX_CLIENT_APPROVAL_BYTES
+        && approval.arguments.as_str().len() <= ApprovalRequest::MAX_CLIENT_BYTES
 }
 
 /// Waits for a decision at the console or the terminal, and reports this to the caller as progress. If the caller

@@ -11,10 +11,11 @@ use crate::{
     edge::{self, ServerCapabilities, ServerLimits, TaskOffer},
 };
 use std::{path::PathBuf, sync::Arc};
-use toolgate_core::{CacheHint, Json, Rule};
+use toolgate_core::{CacheHint, Json, Layer, Rule, Sanitizer};
 use toolgate_policy::{
-    AuditRecorder, CallTimeout, ConcurrencyLimit, OnOutboundSecret, OnPlaceholder, OnSecret,
-    OutputValidation, PerServer, Policy, RateLimiter, RateQuota, RequiredScopes, SizeLimits,
+    AuditRecorder, CallObserver, CallTimeout, ConcurrencyLimit, OnOutboundSecret, OnPlaceholder,
+    OnSecret, OutputValidation, PerServer, Policy, ProgramApproval, RateLimiter, RateQuota,
+    RequiredScopes, SizeLimits,
 };
 use toolgate_protocol::method::{initialize::Implementation, meta};
 
@@ -57,6 +58,7 @@ impl Server {
         duties.sanitizers.placeholders.found = PerServer::all(OnPlaceholder::Allow);
         // An input request checks its own response and is repeated if that does not fit.
         duties.input_requests.validate_responses = false;
+        duties.approval = ProgramApproval::CallersClient;
         // Images and links are the server's own; the recipient checks them.
         duties.sanitizers.media.check = PerServer::all(false);
         duties.sanitizers.links.check = PerServer::all(false);
@@ -214,6 +216,57 @@ impl Server {
     /// Adds a rule that decides who may use which item. An item that is hidden from a caller is unknown to that caller.
     pub fn rule(mut self, rule: impl Rule) -> Server {
         self.policy.rules.push(Arc::new(rule));
+        self
+    }
+
+    /// Sets who approves calls for which a rule requires it. Default: the user of the caller's own client, if that client
+    /// supports form elicitation; calls of other clients are refused.
+    pub fn approval(mut self, approval: ProgramApproval) -> Server {
+        self.policy.approval = approval;
+        self
+    }
+
+    /// Adds a layer around each call of a handler. It sees calls that the rules allow, and results after the built-in
+    /// sanitizers. The first one added is outermost. [`Tool::layer`](super::Tool::layer) adds one for a single tool.
+    ///
+    /// ```
+    /// use toolgate::{Server, layer};
+    ///
+    /// let server = Server::new("files", "1.0.0")
+    ///     .layer(layer::from_fn("tenant", |call, next| {
+    ///         Box::pin(async move {
+    ///             println!("{} calls {}", call.caller.name(), call.name());
+    ///             next.call(call).await
+    ///         })
+    ///     }))
+    ///     .layer(layer::CallSpans::new());
+    /// # assert!(server.build().is_ok());
+    /// ```
+    pub fn layer(mut self, layer: impl Layer) -> Server {
+        self.policy.layers.push(Arc::new(layer));
+        self
+    }
+
+    /// Adds a sanitizer of everything that the handlers return. It sees content after the built-in sanitizers, and the
+    /// last one added sees it first.
+    ///
+    /// ```
+    /// use toolgate::{Server, sanitizer};
+    ///
+    /// let server = Server::new("people", "1.0.0").sanitize(sanitizer::text_from_fn("mail", |text| {
+    ///     text.contains('@').then(|| text.replace('@', " at "))
+    /// }));
+    /// # assert!(server.build().is_ok());
+    /// ```
+    pub fn sanitize(mut self, sanitizer: impl Sanitizer) -> Server {
+        self.policy.own_sanitizers.push(Arc::new(sanitizer));
+        self
+    }
+
+    /// Sets the observer of every round of every call, also of calls that are denied. It must not block, and it gets
+    /// data that is not redacted.
+    pub fn observe(mut self, observer: impl CallObserver) -> Server {
+        self.policy.observer = Arc::new(observer);
         self
     }
 

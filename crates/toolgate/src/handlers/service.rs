@@ -1,36 +1,60 @@
 //! Service that calls the handlers.
 
-use super::{Cx, HandlerExit, ItemRegistry, handler_exit::ExitReason, registry::OfferedItems};
+use super::{
+    Cx, HandlerExit, ItemRegistry, Tool, handler_exit::ExitReason, registry::OfferedItems,
+};
 use std::sync::Arc;
 use toolgate_core::{
-    BoxFuture, Call, Catalog, ChangeFilter, ChangeStream, Error, ItemKind, ListRequest, Op,
+    BoxFuture, Call, Catalog, ChangeFilter, ChangeStream, Error, ItemKind, ListRequest, Next, Op,
     Outcome, Output, Service,
 };
 
-/// Innermost service of a server: calls the handlers.
+/// Innermost service of a server: calls the handlers, through the layers of each tool.
 pub(super) struct HandlerService(pub(super) ItemRegistry);
+
+/// Service below the layers of a tool.
+struct ToolHandlers(ItemRegistry);
 
 impl HandlerService {
     async fn run(&self, call: Call) -> Result<Outcome, Error> {
-        if call.resumed_after.is_some() {
-            return Err(call.lost_call_error());
-        }
-        let (offered, call) = (self.0.offered(), Arc::new(call));
-        let cx = Cx::new(call.clone(), self.0.clone());
-        let done = match call.op {
-            Op::Tool => tool(&offered, &call, cx).await,
-            Op::Prompt => prompt(&offered, &call, cx).await,
-            Op::Resource => resource(&offered, &call, cx).await,
-            Op::Complete(kind) => complete(&offered, kind, &call, cx).await,
+        let offered = self.0.offered();
+        let layers = match call.op {
+            Op::Tool => offered.tool(call.name()).map(Tool::layers),
+            _ => None,
         };
-        let stop = match done {
-            Ok(output) => return Ok(Outcome::Done(output)),
-            Err(stop) => stop,
-        };
-        match stop.0 {
-            ExitReason::InputRequired(questions) => Ok(Outcome::InputRequired(questions)),
-            ExitReason::Failed(error) => error.into_outcome(&call),
+        match layers.filter(|layers| !layers.is_empty()).cloned() {
+            Some(layers) => {
+                let handlers = ToolHandlers(self.0.clone());
+                Next::new(&layers, &handlers).call(call).await
+            }
+            None => run_handler(&self.0, offered, call).await,
         }
+    }
+}
+
+async fn run_handler(
+    registry: &ItemRegistry,
+    offered: Arc<OfferedItems>,
+    call: Call,
+) -> Result<Outcome, Error> {
+    if call.resumed_after.is_some() {
+        return Err(call.lost_call_error());
+    }
+    let call = Arc::new(call);
+    let cx = Cx::new(call.clone(), registry.clone());
+    let done = match call.op {
+        Op::Tool => tool(&offered, &call, cx).await,
+        Op::Prompt => prompt(&offered, &call, cx).await,
+        Op::Resource => resource(&offered, &call, cx).await,
+        Op::Complete(kind) => complete(&offered, kind, &call, cx).await,
+    };
+    let stop = match done {
+        Ok(output) => return Ok(Outcome::Done(output)),
+        Err(stop) => stop,
+    };
+    match stop.0 {
+        ExitReason::InputRequired(questions) => Ok(Outcome::InputRequired(questions)),
+        ExitReason::Failed(error) => error.into_outcome(&call),
     }
 }
 
@@ -95,6 +119,20 @@ async fn complete(
     };
     let completers = completers.ok_or_else(|| unknown(call))?;
     completers.complete(call, cx).await.map(Output::Complete)
+}
+
+impl Service for ToolHandlers {
+    fn list(&self, ask: ListRequest) -> BoxFuture<'_, Result<Catalog, Error>> {
+        Box::pin(async move { Ok(self.0.offered().catalog(ask.kind)) })
+    }
+
+    fn call(&self, call: Call) -> BoxFuture<'_, Result<Outcome, Error>> {
+        Box::pin(run_handler(&self.0, self.0.offered(), call))
+    }
+
+    fn changes(&self, _: ChangeFilter) -> BoxFuture<'_, Result<ChangeStream, Error>> {
+        Box::pin(async { Ok(ChangeStream::new(self.0.stale())) })
+    }
 }
 
 impl Service for HandlerService {

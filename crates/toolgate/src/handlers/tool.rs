@@ -9,8 +9,8 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::{future::Future, sync::Arc};
 use toolgate_core::{
-    BoxFuture, Call, Definition, Error, ErrorKind, ItemKind, RequiredCapability, SchemaViolation,
-    ToolResult,
+    BoxFuture, Call, Definition, Error, ErrorKind, ItemKind, Layer, RequiredCapability,
+    SchemaViolation, ToolResult,
 };
 
 type ToolHandler =
@@ -27,6 +27,7 @@ pub struct Tool {
     /// True if structured content is repeated as text.
     repeats_as_text: bool,
     task_support: TaskSupport,
+    layers: Arc<[Arc<dyn Layer>]>,
 }
 
 /// Types that can be added to a server as a tool: a [`Tool`], or a function that returns one, as `#[tool]` generates.
@@ -139,6 +140,7 @@ impl Tool {
             fault: None,
             repeats_as_text: true,
             task_support: TaskSupport::default(),
+            layers: Arc::new([]),
         }
     }
 
@@ -191,6 +193,31 @@ impl Tool {
         self
     }
 
+    /// Adds a layer around each call of this tool, inside the layers of the server. The first one added is outermost.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use toolgate::{Server, handlers::IntoTool, layer, tool};
+    ///
+    /// /// Looks up a word.
+    /// #[tool(read_only)]
+    /// fn define(word: String) -> String {
+    ///     format!("{word}: …")
+    /// }
+    ///
+    /// let define = define
+    ///     .into_tool()
+    ///     .layer(layer::TimeoutLayer::new(Duration::from_secs(5)))
+    ///     .layer(layer::ResultCache::new(Duration::from_secs(60)));
+    /// let server = Server::new("dictionary", "1.0.0").tool(define);
+    /// # assert!(server.build().is_ok());
+    /// ```
+    pub fn layer(mut self, layer: impl Layer) -> Tool {
+        let added: Arc<dyn Layer> = Arc::new(layer);
+        self.layers = self.layers.iter().cloned().chain([added]).collect();
+        self
+    }
+
     /// Sets the icons in the protocol's format: an array of objects with `src`.
     pub fn icons(self, icons: Value) -> Tool {
         self.set("icons", icons)
@@ -211,6 +238,10 @@ impl Tool {
     pub fn without_text(mut self) -> Tool {
         self.repeats_as_text = false;
         self
+    }
+
+    pub(super) fn layers(&self) -> &Arc<[Arc<dyn Layer>]> {
+        &self.layers
     }
 
     pub(super) fn support(&self) -> TaskSupport {

@@ -15,6 +15,7 @@ mod examples;
 mod handlers;
 mod laws;
 mod official;
+mod own_layers;
 mod remote;
 mod remote_http;
 mod rows;

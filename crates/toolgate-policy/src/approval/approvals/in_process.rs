@@ -11,12 +11,33 @@ use toolgate_core::{
 };
 use toolgate_protocol::method::elicitation::ElicitAnswer;
 
-/// Requests approval once for each call. The response arrives with the next round, under [`APPROVAL_KEY`].
-///
-/// Use it only in a pipeline whose caller is the program itself, for example a client. Slots and responses must not
-/// come from outside the process.
-pub struct InProcessConfirm;
+/// Person who approves calls in a program without an operator's inbox.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[non_exhaustive]
+pub enum ProgramApproval {
+    /// Nobody: calls that need approval are refused.
+    #[default]
+    Nobody,
+    /// The user of this program, which makes the calls itself, as a client does. Slots and responses must not come from
+    /// outside the process.
+    Program,
+    /// The user of the caller's own client. The call returns an input request, a form elicitation; the client repeats
+    /// the call with the answer. Calls of clients without form elicitation are refused.
+    CallersClient,
+}
 
+/// Requests approval once for each call. The response arrives with the next round, under [`APPROVAL_KEY`].
+pub(crate) struct InProcessConfirm {
+    /// True if the caller's client asks its user.
+    pub(crate) via_client: bool,
+}
+
+/// Value of the slot after the caller's client was asked. The state that leaves the process is sealed for the call, so
+/// an answer counts only for the arguments about which the user was asked.
+const ASKED_VALUE: &str = "asked";
+/// Key of the input request of a server. A client or gateway of this crate in front of the server reserves
+/// [`APPROVAL_KEY`] for its own approvals.
+const SERVER_APPROVAL_KEY: &str = "server-approval";
 /// Value of the slot after the user approved the call.
 const APPROVED_VALUE: &str = "yes";
 /// Reported lifetime of the approval. It is not enforced; the program decides when to give up.
@@ -30,23 +51,25 @@ impl ApprovalStep for InProcessConfirm {
         reasons: Vec<String>,
     ) -> BoxFuture<'a, Result<ApprovalOutcome, Error>> {
         Box::pin(async move {
-            if call
-                .round
-                .slots
-                .get(APPROVAL_SLOT)
-                .is_some_and(|said| said == APPROVED_VALUE)
-            {
+            let slot = call.round.slots.get(APPROVAL_SLOT).map(String::as_str);
+            if slot == Some(APPROVED_VALUE) {
                 return Ok(approved());
             }
-            let Some(answer) = call.round.answer(APPROVAL_KEY).and_then(ElicitAnswer::read) else {
-                return Ok(ApprovalOutcome::InputRequired(approval_request(
-                    call, item, reasons,
-                )));
+            let was_asked = !self.via_client || slot == Some(ASKED_VALUE);
+            let answer = call.round.answer(self.key()).filter(|_| was_asked);
+            let Some(answer) = answer.and_then(ElicitAnswer::read) else {
+                self.check_client(call, &reasons)?;
+                return Ok(ApprovalOutcome::InputRequired(
+                    self.approval_request(call, item, reasons),
+                ));
             };
             let why = match &answer {
                 ElicitAnswer::Accept(Some(form)) if is_approved(form) => {
-                    call.decision_log
-                        .add("confirm", "approved", "by the application");
+                    let by = match self.via_client {
+                        true => "by the user of the caller's client",
+                        false => "by the application",
+                    };
+                    call.decision_log.add("confirm", "approved", by);
                     return Ok(approved());
                 }
                 ElicitAnswer::Accept(Some(form)) => denial_reason(form),
@@ -68,22 +91,60 @@ fn approved() -> ApprovalOutcome {
     }
 }
 
-fn approval_request(call: &Call, item: &Arc<Item>, reasons: Vec<String>) -> InputRequests {
-    let approval = ApprovalRequest {
-        id: call.id.clone(),
-        item: item.clone(),
-        arguments: call.arguments().raw().clone(),
-        reasons,
-        expires: SystemTime::now() + REPORTED_LIFETIME,
-        via_client: false,
-        waiter: Arc::new(NeverDecided),
-    };
-    InputRequests {
-        requests: vec![InputRequest {
-            key: APPROVAL_KEY.to_owned(),
-            kind: InputRequestKind::Approve(approval),
-        }],
-        ..InputRequests::default()
+impl InProcessConfirm {
+    /// Returns the key of the input request.
+    fn key(&self) -> &'static str {
+        match self.via_client {
+            true => SERVER_APPROVAL_KEY,
+            false => APPROVAL_KEY,
+        }
+    }
+
+    /// Refuses a call whose client cannot ask its user.
+    fn check_client(&self, call: &Call, reasons: &[String]) -> Result<(), Error> {
+        let why = match () {
+            () if !self.via_client => return Ok(()),
+            () if !call.capabilities.elicitation => {
+                "this client cannot ask its user, because it does not support form elicitation"
+            }
+            () if call.arguments().raw().as_str().len() > ApprovalRequest::MAX_CLIENT_BYTES => {
+                "its arguments are too long for a form that a person could read"
+            }
+            () => return Ok(()),
+        };
+        Err(Error::new(
+            ErrorKind::Refused(RefusalReason::Rule),
+            format!(
+                "the call needs approval ({}), and {why}",
+                reasons.join("; ")
+            ),
+        ))
+    }
+
+    fn approval_request(
+        &self,
+        call: &Call,
+        item: &Arc<Item>,
+        reasons: Vec<String>,
+    ) -> InputRequests {
+        let approval = ApprovalRequest {
+            id: call.id.clone(),
+            item: item.clone(),
+            arguments: call.arguments().raw().clone(),
+            reasons,
+            expires: SystemTime::now() + REPORTED_LIFETIME,
+            via_client: self.via_client,
+            waiter: Arc::new(NeverDecided),
+        };
+        let asked = (APPROVAL_SLOT.to_owned(), ASKED_VALUE.to_owned());
+        InputRequests {
+            slots: self.via_client.then_some(asked).into_iter().collect(),
+            requests: vec![InputRequest {
+                key: self.key().to_owned(),
+                kind: InputRequestKind::Approve(approval),
+            }],
+            ..InputRequests::default()
+        }
     }
 }
 

@@ -15,7 +15,7 @@ use crate::{
 use serde_json::Value;
 use std::{fmt, future::Future, path::PathBuf, sync::Arc, time::Duration};
 use toolgate_auth::client::CredentialProvider;
-use toolgate_core::{Error, Item, Json, LogMessage, Rule};
+use toolgate_core::{Error, Item, Json, Layer, LogMessage, Rule, Sanitizer};
 use toolgate_policy::{
     AccessRule, AccessRules, AuditRecorder, GlobPattern, InputRequestPolicy, MemoryStateStore,
     OnOutboundSecret, OnPlaceholder, OnSecret, OutputValidation, PerServer, PinEvent, Pins, Policy,
@@ -77,6 +77,7 @@ pub struct ClientBuilder {
     extensions: Vec<(String, Json)>,
     audit: Option<PathBuf>,
     first_fault: Option<String>,
+    pub(super) confirms_every_call: bool,
 }
 
 /// Returns pins that last as long as the client.
@@ -110,6 +111,7 @@ impl ClientBuilder {
             extensions: Vec::new(),
             audit: None,
             first_fault: None,
+            confirms_every_call: false,
         }
     }
 
@@ -252,6 +254,37 @@ impl ClientBuilder {
         F: Fn(CallConfirmation) -> A + Send + Sync + 'static,
         A: Future<Output = Result<(), String>> + Send + 'static,
     {
+        self.confirms_every_call = true;
+        self.functions.confirm = Some(Arc::new(move |call| Box::pin(confirm(call))));
+        self
+    }
+
+    /// Sets the function that confirms the tool calls for which a rule requires approval, and no others. Without it or
+    /// [`ClientBuilder::confirm`], such calls are refused.
+    ///
+    /// ```
+    /// # use toolgate::{Client, RuleDecision, Server, rule};
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), toolgate::Error> {
+    /// # let server = Server::new("s", "1");
+    /// let client = Client::builder()
+    ///     .rule(rule::from_fn("careful", |call, _| match call.name().starts_with("delete") {
+    ///         true => RuleDecision::ask("deletes something"),
+    ///         false => RuleDecision::Allow,
+    ///     }))
+    ///     .confirm_asked(|call| async move { Err(format!("not {}", call.tool.name())) })
+    ///     .in_process(server)
+    ///     .await?;
+    /// # drop(client);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn confirm_asked<F, A>(mut self, confirm: F) -> ClientBuilder
+    where
+        F: Fn(CallConfirmation) -> A + Send + Sync + 'static,
+        A: Future<Output = Result<(), String>> + Send + 'static,
+    {
+        self.confirms_every_call = false;
         self.functions.confirm = Some(Arc::new(move |call| Box::pin(confirm(call))));
         self
     }
@@ -303,6 +336,20 @@ impl ClientBuilder {
     /// Adds a rule that decides calls.
     pub fn rule(mut self, rule: impl Rule) -> ClientBuilder {
         self.policy.rules.push(Arc::new(rule));
+        self
+    }
+
+    /// Adds a layer around each call, inside the client's own policy: it sees allowed calls and checked results. The
+    /// first one added is outermost. See [`layer`](crate::layer).
+    pub fn layer(mut self, layer: impl Layer) -> ClientBuilder {
+        self.policy.layers.push(Arc::new(layer));
+        self
+    }
+
+    /// Adds a sanitizer of what the server returns. It sees content after the built-in sanitizers, and the last one
+    /// added sees it first. See [`sanitizer`](crate::sanitizer).
+    pub fn sanitize(mut self, sanitizer: impl Sanitizer) -> ClientBuilder {
+        self.policy.own_sanitizers.push(Arc::new(sanitizer));
         self
     }
 

@@ -22,6 +22,7 @@ use tokio::{
 use toolgate_core::{
     Caller, ClientCapabilities, Error, Origin, RequestInfo, Rule, ServerInstructions,
 };
+use toolgate_policy::ProgramApproval;
 
 /// Owner of what must end with the client.
 pub(super) enum ConnectionOwner {
@@ -223,9 +224,11 @@ impl ClientBuilder {
         self.policy.access = self.access(&origin.server);
         self.policy.deadline.open_input_requests = Some(plan.answers.open_requests());
         if self.functions.confirm.is_some() {
-            self.policy.in_process_approval = true;
-            let rule: Arc<dyn Rule> = Arc::new(EveryTool);
-            self.policy.rules.push(rule);
+            self.policy.approval = ProgramApproval::Program;
+            if self.confirms_every_call {
+                let rule: Arc<dyn Rule> = Arc::new(EveryTool);
+                self.policy.rules.push(rule);
+            }
         }
         let remote = Arc::new(remote);
         let (id, pins) = (origin.server.clone(), self.policy.pins.clone());

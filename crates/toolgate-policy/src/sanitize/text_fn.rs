@@ -1,0 +1,81 @@
+//! Sanitizers from functions over texts.
+
+use super::edit::{ContentLocation, StringEditor, edit_strings};
+use std::sync::Arc;
+use toolgate_core::{Error, Item, Json, Origin, Sanitizer, UntrustedContent};
+
+/// Creates a sanitizer from a function that replaces texts: every string of results, errors, progress and log messages.
+/// `None` leaves a text as it is. Keys of objects and definitions stay unchanged.
+///
+/// The name is one word, for the list of policies.
+///
+/// ```
+/// use toolgate_policy::text_from_fn;
+///
+/// /// Redacts e-mail addresses.
+/// let mail = text_from_fn("mail", |text| {
+///     let redact = |word: &str| match word.contains('@') {
+///         true => "[mail]".to_owned(),
+///         false => word.to_owned(),
+///     };
+///     let redacted: Vec<String> = text.split(' ').map(redact).collect();
+///     text.contains('@').then(|| redacted.join(" "))
+/// });
+/// # let _ = mail;
+/// ```
+pub fn text_from_fn<F>(name: &'static str, replace: F) -> TextFnSanitizer<F>
+where
+    F: Fn(&str) -> Option<String> + Send + Sync + 'static,
+{
+    TextFnSanitizer { name, replace }
+}
+
+/// Sanitizer of a function over texts; see [`text_from_fn`].
+#[derive(Clone, Copy, Debug)]
+pub struct TextFnSanitizer<F> {
+    name: &'static str,
+    replace: F,
+}
+
+impl<F> Sanitizer for TextFnSanitizer<F>
+where
+    F: Fn(&str) -> Option<String> + Send + Sync + 'static,
+{
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn sanitize(
+        &self,
+        _: Option<&Origin>,
+        _: Option<&Arc<Item>>,
+        content: UntrustedContent<'_>,
+    ) -> Result<(), Error> {
+        match content {
+            UntrustedContent::Output(_)
+            | UntrustedContent::Error(_)
+            | UntrustedContent::Event(_) => edit_strings(content, &mut TextFnEditor(&self.replace)),
+            _ => Ok(()),
+        }
+    }
+}
+
+struct TextFnEditor<'f, F>(&'f F);
+
+impl<F: Fn(&str) -> Option<String>> StringEditor for TextFnEditor<'_, F> {
+    fn text(&mut self, text: &str) -> Option<String> {
+        (self.0)(text)
+    }
+
+    fn json(&mut self, _: ContentLocation, json: &Json) -> Option<(Json, bool)> {
+        let replaced = json.map_strings(&mut |at| match at.key {
+            true => None,
+            false => (self.0)(at.text),
+        });
+        replaced.map(|json| (json, false))
+    }
+
+    fn flaw(&self) -> &'static str {
+        "replaced text"
+    }
+}
