@@ -1,10 +1,10 @@
 //! Conversion of function parameters to the fields of an arguments struct.
 
-use proc_macro2::{Span, TokenStream};
-use quote::{ToTokens, quote};
+use proc_macro2::{Span, TokenStream, TokenTree};
+use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::{
-    Attribute, Error, FnArg, Ident, Pat, PatType, PathArguments, PathSegment, Result, ReturnType,
-    Signature, Type, spanned::Spanned,
+    Attribute, Error, FnArg, GenericArgument, Ident, Meta, Pat, PatType, PathArguments,
+    PathSegment, Result, ReturnType, Signature, Type, ext::IdentExt, spanned::Spanned,
 };
 
 /// The parameters of a tool or prompt function.
@@ -89,14 +89,15 @@ impl FunctionArguments {
             } = field;
             quote!(#(#attributes)* #name: #ty)
         });
-        let serde = quote!(#private::serde).to_string();
-        let schemars = quote!(#private::schemars).to_string();
-        quote! {
-            #[derive(#private::serde::Deserialize, #private::schemars::JsonSchema)]
-            #[serde(crate = #serde, deny_unknown_fields)]
-            #[schemars(crate = #schemars, rename = #of)]
-            struct Arguments { #(#fields,)* }
-        }
+        arguments_struct(private, of, fields)
+    }
+
+    /// Generates `struct Arguments` for a prompt, whose arguments are text, and the functions that read its fields.
+    pub(crate) fn text_definition(&self, private: &TokenStream, of: &str) -> TokenStream {
+        let fields = self.fields.iter().map(ArgumentField::text_field);
+        let definition = arguments_struct(private, of, fields);
+        let readers = self.fields.iter().map(|field| field.reader(private));
+        quote!(#(#readers)* #definition)
     }
 
     /// Generates the parameters of the function call, from `__arguments` and `__context`.
@@ -110,6 +111,96 @@ impl FunctionArguments {
         };
         let all = self.order.iter().map(one);
         quote!(#(#all),*)
+    }
+}
+
+fn arguments_struct(
+    private: &TokenStream,
+    of: &str,
+    fields: impl Iterator<Item = TokenStream>,
+) -> TokenStream {
+    let serde = quote!(#private::serde).to_string();
+    let schemars = quote!(#private::schemars).to_string();
+    quote! {
+        #[derive(#private::serde::Deserialize, #private::schemars::JsonSchema)]
+        #[serde(crate = #serde, deny_unknown_fields)]
+        #[schemars(crate = #schemars, rename = #of)]
+        struct Arguments { #(#fields,)* }
+    }
+}
+
+impl ArgumentField {
+    fn reader_name(&self) -> Ident {
+        format_ident!("__read_{}", self.name.unraw())
+    }
+
+    /// Generates the field of an argument that is text. Attributes of the author win.
+    fn text_field(&self) -> TokenStream {
+        let ArgumentField {
+            attributes,
+            name,
+            ty,
+        } = self;
+        let has = |path: &str, words: &[&str]| has_option(attributes, path, words);
+        let mut own = TokenStream::new();
+        if !has("serde", &["with", "deserialize_with"]) {
+            let reader = self.reader_name().to_string();
+            own.extend(quote!(#[serde(deserialize_with = #reader)]));
+            if optional(ty).is_some() && !has("serde", &["default"]) {
+                own.extend(quote!(#[serde(default)]));
+            }
+        }
+        if !has("schemars", &["with", "schema_with"]) {
+            let text = match optional(ty) {
+                Some(_) => "::core::option::Option<::std::string::String>",
+                None => "::std::string::String",
+            };
+            own.extend(quote!(#[schemars(with = #text)]));
+        }
+        quote!(#(#attributes)* #own #name: #ty)
+    }
+
+    /// Generates the function that reads the field. Compile errors point to the type.
+    fn reader(&self, private: &TokenStream) -> TokenStream {
+        let (name, ty) = (self.reader_name(), &self.ty);
+        let (inner, some) = match optional(ty) {
+            Some(inner) => (inner, quote!(.map(::core::option::Option::Some))),
+            None => (ty, TokenStream::new()),
+        };
+        let span = ty.span().resolved_at(Span::call_site());
+        let read =
+            quote_spanned!(span=> (&&&#private::ArgumentReader::<#inner>::new()).read(__from));
+        quote! {
+            #[allow(dead_code, reason = "an attribute of the argument may replace it")]
+            fn #name<'de, D: #private::serde::Deserializer<'de>>(
+                __from: D,
+            ) -> ::core::result::Result<#ty, D::Error> {
+                #[allow(unused_imports, reason = "one of them applies")]
+                use #private::{ReadDeserialized as _, ReadParsed as _, ReadUnsupported as _};
+                #read #some
+            }
+        }
+    }
+}
+
+/// Returns whether attributes with this path contain one of the options.
+fn has_option(attributes: &[Attribute], path: &str, words: &[&str]) -> bool {
+    let is = |token: TokenTree| matches!(token, TokenTree::Ident(word) if words.iter().any(|w| word == w));
+    attributes.iter().any(|attribute| match &attribute.meta {
+        Meta::List(list) if list.path.is_ident(path) => list.tokens.clone().into_iter().any(is),
+        _ => false,
+    })
+}
+
+/// Returns the type in an `Option`.
+fn optional(ty: &Type) -> Option<&Type> {
+    let option = last_segment(ty).filter(|segment| segment.ident == "Option")?;
+    match &option.arguments {
+        PathArguments::AngleBracketed(list) => match list.args.first()? {
+            GenericArgument::Type(inner) => Some(inner),
+            _ => None,
+        },
+        _ => None,
     }
 }
 

@@ -157,7 +157,7 @@ impl TargetFunction<'_> {
 
     fn prompt(&self, call: &TokenStream) -> TokenStream {
         let (private, name) = (self.options.private_path(), self.name());
-        let definition = self.arguments.definition(&private, &name);
+        let definition = self.arguments.text_definition(&private, &name);
         let result = self.result(call, &quote!(prompt_value));
         let order = self.arguments.names();
         let chain = self.options.chain(self.docs.as_deref());

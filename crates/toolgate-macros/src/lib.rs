@@ -56,9 +56,12 @@ pub fn tools(options: TokenStream, item: TokenStream) -> TokenStream {
 /// Makes a prompt of a function: its parameters are the arguments, its doc comment is the description.
 ///
 /// The name then denotes a function without parameters that returns the `Prompt`: `server.prompt(review)`. The
-/// annotated function itself is `review::call`. Clients send strings, so a parameter is a `String`, an
-/// `Option<String>`, or an enum of strings. The function returns a type that implements `IntoMessages`, or a `Result`
-/// of that. Options: `name`, `title`, `description` and `crate`, as of `#[tool]`.
+/// annotated function itself is `review::call`.
+///
+/// Clients send text. A parameter has a type that implements `serde::Deserialize` or `FromStr`, for example `String`,
+/// `i32`, `bool` or an enum, or is an `Option` of one. Lists and objects are read from JSON text. An argument that cannot
+/// be read is an error that names it. The function returns a type that implements `IntoMessages`, or a `Result` of that.
+/// Options: `name`, `title`, `description` and `crate`, as of `#[tool]`.
 #[proc_macro_attribute]
 pub fn prompt(options: TokenStream, item: TokenStream) -> TokenStream {
     let options = AttributeOptions::of(options.into(), options::PROMPT);

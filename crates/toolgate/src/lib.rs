@@ -13,7 +13,7 @@
 #[path = "fuzz.rs"]
 pub mod __fuzz;
 #[doc(hidden)]
-#[path = "private.rs"]
+#[path = "private/mod.rs"]
 pub mod __private;
 pub mod aggregate;
 pub mod client;
@@ -122,6 +122,18 @@ pub use toolgate_macros::tools;
 ///
 /// let server = Server::new("reviews", "1.0.0").prompt(review);
 /// # assert!(server.build().is_ok());
+/// ```
+///
+/// An argument is read from text, so its type implements `FromStr` or `serde::Deserialize`:
+///
+/// ```compile_fail,E0277
+/// # use toolgate::prompt;
+/// struct Unreadable;
+///
+/// #[prompt]
+/// fn review(text: Unreadable) -> String {
+///     String::new()
+/// }
 /// ```
 pub use toolgate_macros::prompt;
 

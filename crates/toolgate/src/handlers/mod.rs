@@ -34,6 +34,7 @@ mod messages;
 mod mount;
 mod output;
 mod prompt;
+mod prompt_arguments;
 mod received_responses;
 mod registry;
 mod resource;

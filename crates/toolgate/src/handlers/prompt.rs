@@ -2,13 +2,13 @@
 
 use super::{
     Cx, HandlerExit, IntoHandlerExit, IntoMessages, complete::CompletionHandlers,
-    definition::DefinitionDraft, schema,
+    definition::DefinitionDraft, prompt_arguments, schema,
 };
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 use std::{collections::BTreeMap, future::Future, sync::Arc};
-use toolgate_core::{BoxFuture, Call, Definition, Error, ErrorKind, ItemKind, PromptResult};
+use toolgate_core::{BoxFuture, Call, Definition, ItemKind, PromptResult};
 
 type PromptHandler =
     Arc<dyn Fn(&Call, Cx) -> BoxFuture<'static, Result<PromptResult, HandlerExit>> + Send + Sync>;
@@ -64,7 +64,8 @@ impl Prompt {
         Prompt::with(name, run)
     }
 
-    /// Returns a prompt whose arguments are the fields of `A`, all of them strings.
+    /// Returns a prompt whose arguments are the fields of `A`. Clients send text: numbers, booleans and enums are parsed
+    /// from it, and lists and objects from JSON text.
     pub fn typed<A, F, Fut, R, E, C>(name: &str, handler: F) -> Prompt
     where
         A: DeserializeOwned + JsonSchema + Send + 'static,
@@ -75,13 +76,10 @@ impl Prompt {
     {
         let handler = Arc::new(handler);
         let run: PromptHandler = Arc::new(move |call, cx| {
-            let arguments = serde_json::from_value::<A>(call.arguments().value().clone());
+            let arguments = prompt_arguments::read::<A>(call.arguments().raw());
             let handler = handler.clone();
             Box::pin(async move {
-                let arguments = arguments.map_err(|error| {
-                    let text = format!("invalid arguments: {error}");
-                    HandlerExit::error(Error::new(ErrorKind::InvalidArguments(Vec::new()), text))
-                })?;
+                let arguments = arguments.map_err(HandlerExit::error)?;
                 handler(arguments, cx)
                     .await
                     .map_err(E::into_handler_exit)?

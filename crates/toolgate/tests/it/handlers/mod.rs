@@ -11,6 +11,7 @@ mod mounting;
 mod offering;
 pub(crate) mod panicking;
 pub(crate) mod peer;
+mod prompt_arguments;
 mod recording;
 mod skills;
 mod stateless;
