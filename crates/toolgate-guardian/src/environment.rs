@@ -2,7 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 
-/// Allowlist of the variables that a child inherits by default.
+/// Names of the environment variables that a child process inherits by default.
 pub const DEFAULT_ALLOWLIST: &[&str] = &[
     "PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "SHELL",
     "TERM",
@@ -26,7 +26,7 @@ const DANGEROUS_VARIABLES: &[&str] = &[
     "RUBYOPT",
 ];
 
-/// Builds the environment of a child from an allowlist and the operator's extra variables.
+/// Builds the environment of a child process from an allowlist of inherited variables and extra ones of the operator.
 ///
 /// It starts empty. A variable of `allow` is inherited if it is set. Variables that make a program run foreign code
 /// (`LD_*`, `DYLD_*`, `NODE_OPTIONS`, `PYTHONPATH` and similar ones) are never inherited. `extra` comes from the

@@ -2,13 +2,13 @@
 
 use std::fmt;
 
-/// Error of starting a child.
+/// Error of starting a child process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {
-    /// The program was rejected or could not be run; the text contains the reason and the remedy.
+    /// The child's program was rejected or could not be run; the text contains the reason and the remedy.
     Refused(String),
-    /// The guardian process is gone; nothing can be started until a new one runs.
+    /// The guardian process has died; no child process can be started until a new one runs.
     Died,
 }
 

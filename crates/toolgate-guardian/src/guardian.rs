@@ -15,20 +15,21 @@ use crate::link::GuardianLink;
 use crate::message::WireCommand;
 use crate::{GUARDIAN_ARGUMENT, start};
 
-/// Command of a child process to start.
+/// Command line, environment and working directory of a child process to start.
 #[derive(Debug, Clone)]
 pub struct SpawnCommand {
-    /// Program: a name that is looked up in the `PATH` of `env`, or a path (relative to `cwd`). No shell is involved.
+    /// Program to run: a name that is looked up in the `PATH` of `env`, or a path (relative to `cwd`). No shell is
+    /// involved.
     pub program: OsString,
-    /// Arguments, without the name of the program.
+    /// Arguments of the program, without its name.
     pub args: Vec<OsString>,
-    /// Complete environment of the child; see [`environment`](crate::environment).
+    /// Complete environment of the child process; see [`environment`](crate::environment).
     pub env: Vec<(OsString, OsString)>,
-    /// Working directory; that of the gateway if `None`.
+    /// Working directory of the child process; that of the gateway if `None`.
     pub cwd: Option<PathBuf>,
 }
 
-/// Handle of the guardian process, which starts and ends the child processes of the gateway.
+/// Handle of the guardian: a separate process that starts and ends the child processes of the gateway.
 ///
 /// Clones share the process. When the last handle is dropped, the guardian ends every child with its descendants, even
 /// if a [`ChildProcess`] still exists, and exits. It does the same when this process dies.
@@ -50,8 +51,8 @@ impl Drop for GuardianProcess {
 }
 
 impl Guardian {
-    /// Starts the guardian from the own binary, whose `main` calls [`run_if_asked`](crate::run_if_asked) first. Blocks
-    /// until it is ready, at most 10 s.
+    /// Starts the guardian process from this program's own binary. Its `main` must call
+    /// [`run_if_asked`](crate::run_if_asked) first. Blocks until it is ready, at most 10 s.
     ///
     /// Call it once, before opening any listener.
     ///
@@ -62,8 +63,8 @@ impl Guardian {
         Self::start_with(&std::env::current_exe()?, &[OsStr::new(GUARDIAN_ARGUMENT)])
     }
 
-    /// Starts the guardian from another program, for tests. The first of its arguments must be the hidden word that
-    /// [`run_if_asked`](crate::run_if_asked) expects.
+    /// Starts the guardian process from another program, for tests. The first of its arguments must be the hidden word
+    /// that [`run_if_asked`](crate::run_if_asked) expects.
     ///
     /// # Errors
     ///
@@ -85,12 +86,12 @@ impl Guardian {
         Ok(Self { process: held })
     }
 
-    /// Returns the process id of the guardian.
+    /// Returns the process id of the guardian process.
     pub fn pid(&self) -> u32 {
         self.process.pid
     }
 
-    /// Starts a child process. Needs a tokio runtime with I/O.
+    /// Starts a child process through the guardian. Needs a tokio runtime with I/O.
     ///
     /// If the future is dropped, a child that was already started is ended.
     ///
@@ -130,7 +131,7 @@ impl Guardian {
         ))
     }
 
-    /// Resolves when the guardian process is gone.
+    /// Resolves when the guardian process has died.
     ///
     /// After the last handle was dropped, this means that every child has ended. Otherwise the guardian was killed:
     /// this process then sent SIGKILL to the children, and nothing can be started any more.

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-/// Timeouts of the shutdown steps of a child.
+/// Time-outs of the steps that shut a child process down: close of its input, SIGTERM, SIGKILL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ShutdownSteps {
-    /// Time from closing its standard input to SIGTERM. Default: 2 s.
+    /// Time from closing the child's standard input to SIGTERM. Default: 2 s.
     pub stdin_grace: Duration,
-    /// Time from SIGTERM to SIGKILL. Default: 2 s.
+    /// Time from SIGTERM to SIGKILL of the child. Default: 2 s.
     pub term_grace: Duration,
 }
 
@@ -20,14 +20,14 @@ impl Default for ShutdownSteps {
     }
 }
 
-/// Exit of a child: status or signal.
+/// Exit of a child process: its exit status, or the signal that terminated it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ChildExit {
-    /// Exit status.
+    /// Exit status of the child process.
     Code(i32),
-    /// Number of the signal that terminated it.
+    /// Number of the signal that terminated the child process.
     Signal(i32),
-    /// Unknown: the guardian died, or the child could not be killed.
+    /// Unknown exit: the guardian died, or the child process could not be killed.
     Unknown,
 }
 

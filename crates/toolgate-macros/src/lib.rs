@@ -13,7 +13,7 @@ mod tests;
 use options::AttributeOptions;
 use proc_macro::TokenStream;
 
-/// Makes a tool of a function: its parameters are the arguments, its doc comment is the description.
+/// Turns a function into an MCP tool: its parameters are the arguments, its doc comment is the description.
 ///
 /// The name then denotes a function without parameters that returns the `Tool`: `server.tool(forecast)`, or
 /// `server.tool(forecast().icons(…))`. The annotated function itself is `forecast::call`.
@@ -43,7 +43,7 @@ pub fn tool(options: TokenStream, item: TokenStream) -> TokenStream {
     into_tokens(options.and_then(|options| free::tool(&options, syn::parse(item)?)))
 }
 
-/// Makes a set of tools of a type: the methods with `#[tool]`.
+/// Turns the methods of a type that are marked `#[tool]` into a set of MCP tools, which share one value of the type.
 ///
 /// The methods stay unchanged. They take `&self`, because calls run concurrently: put mutable state behind a lock.
 /// The only option here is `crate = "…"`; the options of `#[tool]` are the same as on a function.
@@ -53,7 +53,7 @@ pub fn tools(options: TokenStream, item: TokenStream) -> TokenStream {
     into_tokens(options.and_then(|options| set::tools(&options, syn::parse(item)?)))
 }
 
-/// Makes a prompt of a function: its parameters are the arguments, its doc comment is the description.
+/// Turns a function into an MCP prompt: its parameters are the arguments, its doc comment is the description.
 ///
 /// The name then denotes a function without parameters that returns the `Prompt`: `server.prompt(review)`. The
 /// annotated function itself is `review::call`.

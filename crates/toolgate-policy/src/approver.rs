@@ -4,19 +4,19 @@ use serde_json::{Value, json};
 use std::{fmt, sync::Arc};
 use toolgate_core::Caller;
 
-/// Channel on which an approver decided.
+/// Channel on which an approver decided about a call: console, terminal or client.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum ApprovalChannel {
-    /// The console.
+    /// The gateway's console.
     Console,
-    /// The command line.
+    /// The command line of the gateway.
     Terminal,
-    /// The caller's own client; its agent may have answered instead of the user.
+    /// The caller's own MCP client; its agent may have answered instead of the user.
     Client,
 }
 
 impl ApprovalChannel {
-    /// Returns the name of the channel in audit records.
+    /// Returns the name of the approver's channel in audit records.
     pub fn as_str(self) -> &'static str {
         match self {
             ApprovalChannel::Console => "console",
@@ -35,22 +35,23 @@ impl ApprovalChannel {
     }
 }
 
-/// An approver. The name is only as reliable as the channel, see `docs/approvals.md`.
+/// Person who approves or denies calls, as identified by a channel. The name is only as reliable as the channel, see
+/// `docs/approvals.md`.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Approver {
-    /// Channel of the decision, for example the console or the command line.
+    /// Channel on which the approver decided, for example the console or the command line.
     pub channel: ApprovalChannel,
-    /// Name of the person: the user of a terminal, or the label of a console sign-in.
+    /// Name of the approver: the user of a terminal, or the label of a console sign-in.
     pub name: Option<Arc<str>>,
-    /// True for the owner of the gateway, whose own calls carry no name.
+    /// True if the approver is the owner of the gateway, whose own calls carry no name.
     pub is_owner: bool,
 }
 
 impl Approver {
-    /// Creates an approver that the channel identifies.
-    pub fn named(by: ApprovalChannel, name: impl Into<Arc<str>>) -> Approver {
+    /// Creates an approver with this name, which the channel identifies.
+    pub fn named(channel: ApprovalChannel, name: impl Into<Arc<str>>) -> Approver {
         Approver {
-            channel: by,
+            channel,
             name: Some(name.into()),
             is_owner: false,
         }

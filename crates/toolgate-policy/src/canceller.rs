@@ -7,7 +7,8 @@ use std::{
 use tokio::sync::Notify;
 use toolgate_core::{BoxFuture, Call, CancelReason, Error, ErrorKind, Layer, Next, Outcome};
 
-/// Layer that lets the operator cancel the calls below it. Clones share the list of running calls.
+/// Layer that lets the operator cancel running calls, for example from a console. Clones share the list of running
+/// calls.
 #[derive(Clone, Default)]
 pub struct CallCanceller(Arc<Mutex<RunningRounds>>);
 
@@ -15,7 +16,7 @@ pub struct CallCanceller(Arc<Mutex<RunningRounds>>);
 type RunningRounds = HashMap<Arc<str>, Vec<Arc<Notify>>>;
 
 impl CallCanceller {
-    /// Cancels all running rounds of a call. Returns `false` if there are none.
+    /// Cancels the running call with this id, in all its rounds. Returns `false` if there are none.
     pub fn cancel(&self, id: &str) -> bool {
         let running = self.running();
         let rounds = running.get(id);
@@ -26,7 +27,7 @@ impl CallCanceller {
         rounds.is_some()
     }
 
-    /// Returns whether a round of a call is running.
+    /// Returns whether the call with this id is running.
     pub fn is_running(&self, id: &str) -> bool {
         self.running().contains_key(id)
     }

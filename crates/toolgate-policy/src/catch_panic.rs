@@ -16,7 +16,7 @@ use toolgate_core::{
     Next, Outcome,
 };
 
-/// Layer that turns a panic into [`ErrorKind::Bug`].
+/// Layer that turns a panic of a handler or inner layer into an error of the call ([`ErrorKind::Bug`]).
 ///
 /// It writes the location of the panic to standard error. It writes the message only if that is a string literal: a
 /// formatted message may contain arguments or secrets. The program's own panic hook does not run for panics in calls.

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-/// A setting with a default for all servers and overrides for some.
+/// Setting with a default for all servers and overrides for some, by configured server id.
 #[derive(Clone, Debug, Default)]
 pub struct PerServer<T> {
     default: T,
@@ -18,13 +18,13 @@ impl<T: Copy> PerServer<T> {
         }
     }
 
-    /// Overrides the value for the server with this configured id.
+    /// Overrides the setting's value for the server with this configured id.
     pub fn with(mut self, server: impl Into<String>, value: T) -> PerServer<T> {
         self.overrides.insert(server.into(), value);
         self
     }
 
-    /// Returns the value for a server.
+    /// Returns the setting's value for the server with this configured id.
     pub fn of(&self, server: &str) -> T {
         self.overrides.get(server).copied().unwrap_or(self.default)
     }

@@ -16,79 +16,80 @@ use crate::{
 use std::sync::Arc;
 use toolgate_core::{ApprovalStep, Layer, Pipeline, Rule, Sanitizer, Service};
 
-/// Policy around each call: the settings of all layers, rules and sanitizers, in one table.
+/// Policy of a gateway, server or client: the settings of all layers, rules and sanitizers around each call.
 ///
 /// A server or client begins with [`Policy::for_program`], which is the default and safe as it is. A gateway begins
 /// with [`Policy::for_gateway`]. Cheap to clone; pipelines of clones share approvals, limits and the audit log.
 #[derive(Clone)]
 pub struct Policy {
-    /// The audit recorder. Default: the log of the program.
+    /// Audit recorder: the destination of a record of every call. Default: the log of the program.
     pub recorder: Arc<AuditRecorder>,
-    /// The observer of calls. Default: none.
+    /// Observer of calls as they happen, for live displays. Default: none.
     pub observer: Arc<dyn CallObserver>,
-    /// Identifier of the active policy, for example a digest of the config. Default: `program`.
+    /// Identifier of the policy in audit records, for example a digest of the config. Default: `program`.
     pub policy_id: Arc<str>,
-    /// Policies of an operator. Default: none, as a server or client has no operator.
+    /// Approvals, freezes and cancellation by an operator, in a gateway. Default: none, as a server or client has no
+    /// operator.
     pub operator: Option<OperatorPolicy>,
-    /// Limits on running and waiting calls. Default: those of [`ConcurrencyLimits`].
+    /// Limits on concurrent and queued calls. Default: those of [`ConcurrencyLimits`].
     pub concurrency: ConcurrencyLimit,
-    /// Scopes that tokens need, by full names as in the audit log. Default: none.
+    /// OAuth scopes that access tokens need, by full item names as in the audit log. Default: none.
     pub scopes: RequiredScopes,
-    /// Pins of definitions. Default of a program: none. A server may change its own definitions; a client has pins
-    /// unless configured otherwise.
+    /// Pins of item definitions, against silent changes by a server. Default of a program: none. A server may change
+    /// its own definitions; a client has pins unless configured otherwise.
     pub pins: Option<Pins>,
-    /// Access rules. Default of a program: every caller may use every item.
+    /// Access rules: allow, ask for an approval, or deny. Default of a program: every caller may use every item.
     pub access: AccessRules,
-    /// Additional rules, evaluated after `access`.
+    /// Additional rules that decide calls, evaluated after `access`.
     pub rules: Vec<Arc<dyn Rule>>,
-    /// Additional layers around the handler or server, the first outermost. They see allowed calls and sanitized
-    /// results.
+    /// Additional layers around each call of the handler or server, the first outermost. They see allowed calls
+    /// and sanitized results.
     pub layers: Vec<Arc<dyn Layer>>,
-    /// Additional sanitizers. They see content after the built-in ones, the last first.
+    /// Additional sanitizers of content from servers, which see it after the built-in ones, the last first.
     pub own_sanitizers: Vec<Arc<dyn Sanitizer>>,
-    /// Rate limits. Default: 6000 calls per minute for each caller and tool.
+    /// Rate limits of calls. Default: 6000 calls per minute for each caller and tool.
     pub rate: RateLimiter,
-    /// Validation of arguments.
+    /// Validation of call arguments against the tool's `inputSchema`.
     pub arguments: ArgumentValidation,
     /// Person who approves calls for which rules require it, if there is no operator. Default: nobody.
     pub approval: ProgramApproval,
-    /// Policy for input requests during a call, which in a gateway and a client come from the server. Default: no form
-    /// may ask for a secret.
+    /// Policy for servers' input requests during a call: elicitation, sampling and roots. Default: no form may ask for
+    /// a secret.
     pub input_requests: InputRequestPolicy,
-    /// The point at which calls wait for the audit log: before they leave, or before their result does.
-    /// Default: depends on the tool, see [`AuditDurability::Auto`].
+    /// Time at which calls wait until their audit records are on disk: before they are sent, or before their result is
+    /// released. Default: depends on the tool, see [`AuditDurability::Auto`].
     pub audit_durability: PerServer<AuditDurability>,
-    /// Contents of arguments and results in the audit log. Default: digests.
+    /// Form of arguments and results in audit records. Default: digests.
     pub audit_contents: AuditContents,
-    /// Timeouts of calls.
+    /// Time limits of calls: idle timeout and maximum duration.
     pub deadline: CallTimeout,
-    /// Policy for results that violate their output schema.
+    /// Policy for tool results that do not match their `outputSchema`.
     pub output_schema: OutputValidation,
-    /// Checks of tool schemas.
+    /// Limits on the JSON Schemas of tools; a tool that exceeds them is withheld.
     pub schemas: SchemaSanitizer,
-    /// Settings of the sanitizers, and rules for outbound arguments.
+    /// Settings of the sanitizers of content from servers, and of the checks of outbound arguments.
     pub sanitizers: SanitizeConfig,
-    /// Size limits.
+    /// Size limits of content from servers: results, definitions and texts.
     pub size: SizeLimits,
 }
 
-/// Policies that need an operator, which only a gateway has.
+/// Settings of a gateway's operator: approvals, cancellation of calls and circuit breakers.
 #[derive(Clone)]
 pub struct OperatorPolicy {
-    /// The service for pending approvals, with the freezes.
+    /// Service for people's approvals of calls, with the registry of freezes.
     pub approvals: Arc<ApprovalService>,
-    /// Permission to ask the caller's own client for approval.
+    /// Condition under which the caller's own MCP client may ask its user to approve a call.
     pub via_client: ClientApprovals,
-    /// Number of approvers that a call needs.
+    /// Number of approvers that calls need, by rules.
     pub quorum: QuorumRules,
-    /// Lets the operator stop running calls.
+    /// Layer with which the operator cancels running calls.
     pub canceller: CallCanceller,
-    /// Circuit breaker of each server.
+    /// Circuit breaker, which rejects calls to a server after repeated failures.
     pub circuit_breaker: CircuitBreaker,
 }
 
 impl OperatorPolicy {
-    /// Creates the default policies of an operator with this approval service.
+    /// Creates the default settings of a gateway's operator, with this approval service for calls that need a person.
     pub fn new(approvals: Arc<ApprovalService>) -> OperatorPolicy {
         OperatorPolicy {
             approvals,
@@ -107,7 +108,7 @@ impl Default for Policy {
 }
 
 impl Policy {
-    /// Creates the policy of a server or client. All defaults are safe.
+    /// Creates the default policy of a server or client, without an operator. All defaults are safe.
     pub fn for_program() -> Policy {
         Policy {
             recorder: Arc::new(AuditRecorder::log()),
@@ -135,7 +136,8 @@ impl Policy {
         }
     }
 
-    /// Creates the policy of a gateway: definitions are pinned, and the default rules decide.
+    /// Creates the default policy of a gateway: definitions are pinned, and calls without a matching rule may need an
+    /// approval.
     pub fn for_gateway(
         recorder: Arc<AuditRecorder>,
         operator: OperatorPolicy,
@@ -150,8 +152,8 @@ impl Policy {
         }
     }
 
-    /// Builds the pipeline in order, from the caller to the service.
-    pub fn over(&self, end: Arc<dyn Service>) -> Pipeline {
+    /// Builds the pipeline of all layers, rules and sanitizers of this policy around a service.
+    pub fn over(&self, service: Arc<dyn Service>) -> Pipeline {
         let operator = self.operator.as_ref();
         let freezes = || operator.map(|with| FreezeLayer(with.approvals.freezes().clone()));
         let circuit_breaker = || operator.map(|with| with.circuit_breaker.clone());
@@ -224,12 +226,12 @@ impl Policy {
             .layers(self.pin_observer(true))
             // Counts failures of the server, including late responses.
             .layers(circuit_breaker())
-            .service(end)
+            .service(service)
     }
 
-    /// Builds a pipeline that only lists and sanitizes: for the operator's view, which shows withheld and hidden tools
-    /// with the reason. It stores no pins: unseen definitions appear as new.
-    pub fn inspection(&self, end: Arc<dyn Service>) -> Pipeline {
+    /// Builds a pipeline that lists and sanitizes a service's items for the operator, hidden ones too, without calls.
+    /// It stores no pins: unseen definitions appear as new.
+    pub fn inspection(&self, service: Arc<dyn Service>) -> Pipeline {
         Pipeline::new()
             .layer(CatchPanic)
             .resolve()
@@ -241,15 +243,15 @@ impl Policy {
             .sanitizer(self.size)
             .sanitizer(SkillIntegrity)
             .layers(self.pin_observer(false))
-            .service(end)
+            .service(service)
     }
 
-    /// Builds a pipeline that pins definitions as soon as they are listed: for listings before the first call.
-    pub fn pinning(&self, end: Arc<dyn Service>) -> Pipeline {
+    /// Builds a pipeline that pins a service's item definitions as soon as they are listed, before the first call.
+    pub fn pinning(&self, service: Arc<dyn Service>) -> Pipeline {
         Pipeline::new()
             .resolve()
             .layers(self.pin_observer(true))
-            .service(end)
+            .service(service)
     }
 
     fn audit_end(&self) -> AuditEnd {

@@ -17,7 +17,7 @@ use toolgate_journal::{AuditEntry, AuditEvent, AuditJournal, Error as Failed};
 /// A future that resolves when an audit record is on disk.
 pub(crate) type RecordWritten = BoxFuture<'static, Result<(), Error>>;
 
-/// Destination of audit records: the journal, or the program's log.
+/// Recorder of audit records: writes them to a hash-chained journal, or to the program's log.
 ///
 /// A call that is dropped cannot wait for room. Its end waits here, in memory, and goes before whatever is recorded
 /// next; meanwhile no call begins. Should the program die before that, recovery closes the call as unknown. Refusals
@@ -47,7 +47,7 @@ impl AuditRecorder {
     /// next start.
     const MAX_BUFFERED_RECORDS: usize = 8192;
 
-    /// Creates a recorder over a journal.
+    /// Creates an audit recorder that writes to a hash-chained journal.
     pub fn new(journal: Arc<AuditJournal>) -> AuditRecorder {
         AuditRecorder {
             sink: AuditSink::Journal(journal),
@@ -55,8 +55,8 @@ impl AuditRecorder {
         }
     }
 
-    /// Creates a recorder that writes `tracing` events at level INFO with the target `toolgate::audit`, without
-    /// contents. They are not evidence: use it in your own program until it has a journal.
+    /// Creates an audit recorder that writes `tracing` events without contents (level INFO, target `toolgate::audit`).
+    /// They are not evidence: use it in your own program until it has a journal.
     pub fn log() -> AuditRecorder {
         AuditRecorder {
             sink: AuditSink::Log,
@@ -64,17 +64,17 @@ impl AuditRecorder {
         }
     }
 
-    /// Creates a recorder over its own journal in a folder, which is created if missing. Each process has its own
-    /// chain in it; `toolgate audit verify` checks them.
+    /// Creates an audit recorder with its own hash-chained journal in a folder, which is created if missing. Each
+    /// process has its own chain in it; `toolgate audit verify` checks them.
     ///
     /// # Errors
     /// Fails if the folder or its files cannot be written, or if a record in them was changed.
-    pub fn in_folder(folder: impl Into<std::path::PathBuf>) -> Result<AuditRecorder, Failed> {
-        let journal = AuditJournal::open(toolgate_journal::JournalOptions::new(folder.into()))?;
+    pub fn in_folder(directory: impl Into<std::path::PathBuf>) -> Result<AuditRecorder, Failed> {
+        let journal = AuditJournal::open(toolgate_journal::JournalOptions::new(directory.into()))?;
         Ok(AuditRecorder::new(Arc::new(journal)))
     }
 
-    /// Returns the journal, if there is one.
+    /// Returns the hash-chained journal of the audit recorder, or `None` if it writes to the program's log.
     pub fn journal(&self) -> Option<&Arc<AuditJournal>> {
         match &self.sink {
             AuditSink::Journal(journal) => Some(journal),
@@ -142,14 +142,14 @@ impl AuditRecorder {
         }
     }
 
-    /// Records an input request that a server sends outside of any call, and whether it was allowed.
+    /// Records, in the audit log, an input request that a server sends outside of any call, and whether it was allowed.
     pub fn note_input_request(
         &self,
         server: &str,
-        what: &InputRequestKind,
-        refused: Option<&Error>,
+        request: &InputRequestKind,
+        rejection: Option<&Error>,
     ) {
-        let what = match what {
+        let request = match request {
             InputRequestKind::Approve(_) => "approval",
             InputRequestKind::Elicit(_) => "elicitation",
             InputRequestKind::Sample(_) => "sampling",
@@ -158,8 +158,8 @@ impl AuditRecorder {
         };
         let entry = AuditEntry::new(AuditEvent::ELICIT)
             .with("srv", server)
-            .with("what", what);
-        self.note(match refused {
+            .with("what", request);
+        self.note(match rejection {
             Some(error) => entry
                 .with("dec", "deny")
                 .with("why", error.public_message()),
@@ -210,7 +210,7 @@ impl fmt::Debug for AuditRecorder {
     }
 }
 
-/// Returns the entry made safe for an audit log and for the terminal of its reader.
+/// Returns the audit entry made safe for an audit log and for the terminal of its reader.
 ///
 /// In names, reasons and client data, secrets are redacted and characters that would affect a terminal are escaped. A
 /// [`AuditRecorder`] does this itself.

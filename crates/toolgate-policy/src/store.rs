@@ -7,27 +7,28 @@ use toolgate_core::{BoxFuture, Error, ErrorKind, OperatorDetail, RefusalReason};
 use toolgate_journal::state::DurableState;
 pub use toolgate_journal::state::{StateClock, StateRow, WriteOutcome, WritePrecondition};
 
-/// Key-value store for state that outlives a call: tables of JSON values by key.
+/// Key-value store for state that outlives a call (approvals, pins, API keys): tables of JSON values by key.
 ///
 /// The gateway's store is in its data directory, shared by all its processes. A program of your own uses [`MemoryStateStore`]
 /// by default.
 pub trait StateStore: Send + Sync + 'static {
-    /// Returns all entries of a table, by key. Entries of other processes appear within about a second.
+    /// Returns all entries of a table of the store, by key. Entries of other processes appear within about a second.
     fn entries(&self, table: &str) -> Vec<StateRow>;
 
-    /// Returns the keys of a table with their versions, so that changes can be detected without reading the values.
+    /// Returns the keys of a table of the store with their versions. With them changes can be detected without reading
+    /// the values.
     fn versions(&self, table: &str) -> Vec<(String, u64)> {
         let rows = self.entries(table).into_iter();
         rows.map(|row| (row.key, row.version)).collect()
     }
 
-    /// Returns one entry of a table.
+    /// Returns the entry of a table of the store with this key.
     fn row(&self, table: &str, key: &str) -> Option<StateRow> {
         self.entries(table).into_iter().find(|row| row.key == key)
     }
 
-    /// Writes or removes an entry, and resolves when the change outlives this process. It takes effect even if the
-    /// future is dropped. [`WritePrecondition`] makes it conditional, so that it happens at most once.
+    /// Writes or removes an entry of the store, and resolves when the change outlives this process. It takes effect
+    /// even if the future is dropped. [`WritePrecondition`] makes it conditional, so that it happens at most once.
     ///
     /// # Errors
     /// The change is not stored; anything that depends on it must not happen.
@@ -36,13 +37,14 @@ pub trait StateStore: Send + Sync + 'static {
         table: &str,
         key: &str,
         value: Option<Value>,
-        expect: WritePrecondition,
+        precondition: WritePrecondition,
     ) -> BoxFuture<'static, Result<WriteOutcome, Error>>;
 
-    /// Returns a counter of changes, including those of other processes.
+    /// Returns a counter of changes of the store, including those of other processes, to wait for the next change.
     fn changed(&self) -> watch::Receiver<u64>;
 
-    /// Returns the clock by which all entries expire. It is monotonic even if the system clock is set back.
+    /// Returns the clock by which all entries of the store expire. It is monotonic even if the system clock is set
+    /// back.
     fn clock(&self) -> &Arc<StateClock>;
 }
 
@@ -87,7 +89,7 @@ impl StateStore for DurableState {
     }
 }
 
-/// An in-memory store that ends with the process: for programs without an operator, and for tests.
+/// In-memory state store that ends with the process: for programs without an operator, and for tests.
 #[derive(Debug, Default)]
 pub struct MemoryStateStore {
     rows: Mutex<MemoryRows>,
@@ -141,7 +143,7 @@ impl MemoryRows {
 }
 
 impl MemoryStateStore {
-    /// Creates an empty store.
+    /// Creates an empty in-memory state store.
     pub fn new() -> MemoryStateStore {
         MemoryStateStore::default()
     }

@@ -21,31 +21,31 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Result for one chain.
+/// Result of verifying one hash chain of an audit log.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct ChainResult {
-    /// Id of the chain.
+    /// Id of the hash chain.
     pub name: String,
-    /// Sequence number of the last good record.
+    /// Sequence number of the last valid audit record of the chain.
     pub records: u64,
-    /// Sequence number of the first existing record.
+    /// Sequence number of the first audit record of the chain that still exists.
     pub first_record: u64,
-    /// Sequence number of the last record that a checkpoint covers.
+    /// Sequence number of the last audit record that a signed checkpoint covers.
     pub signed: u64,
-    /// Sequence number of the last record that a checkpoint of a mirror covers.
+    /// Sequence number of the last audit record that a checkpoint of a mirror covers.
     pub mirrored: u64,
-    /// Public keys of the checkpoints.
+    /// Public keys that signed the chain's checkpoints.
     pub keys: BTreeSet<String>,
-    /// Number of calls without an outcome.
+    /// Number of calls in the chain whose outcome was not recorded.
     pub open_calls: usize,
-    /// Number of checkpoints.
+    /// Number of signed checkpoints in the chain.
     pub checkpoints: u64,
-    /// Number of records after the last checkpoint.
+    /// Number of audit records after the last signed checkpoint.
     pub unsigned: u64,
-    /// First damaged position.
+    /// First damaged position of the chain; `None` if it is intact.
     pub first_bad: Option<BadPosition>,
-    /// Missing evidence that could reveal damage.
+    /// Missing evidence (keys, mirrors, segments) that could reveal damage of the chain.
     pub missing_evidence: Vec<String>,
     stated: StatedTerms,
     /// True if no signed record states how many records may follow the last checkpoint.
@@ -54,24 +54,24 @@ pub struct ChainResult {
     covered: bool,
 }
 
-/// Result for an audit log directory.
+/// Result of verifying an audit log directory: its hash chains, keys and checkpoint mirrors.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct LogResult {
-    /// Results of the chains.
+    /// Results of the hash chains in the directory.
     pub chains: Vec<ChainResult>,
-    /// Number of complete lines of the mirrors that are not signed by the key.
+    /// Number of complete lines of the checkpoint mirrors that are not signed by the log's key.
     pub foreign_lines: u64,
-    /// True if no chain states the existing `mac.key`.
+    /// True if no chain states the existing `mac.key` (the key of digests in records), so that it was exchanged.
     pub mac_key_exchanged: bool,
-    /// Mirrors that were compared.
+    /// Checkpoint mirrors that the audit log was compared with.
     pub mirrors: Vec<PathBuf>,
-    /// Public keys that were compared.
+    /// Public keys that the checkpoints' signatures were compared with.
     pub keys: Vec<String>,
 }
 
 impl LogResult {
-    /// Returns the exit code: 0 intact, 1 broken, 3 cannot tell.
+    /// Returns the exit code of the verification: 0 intact, 1 broken, 3 cannot tell.
     pub fn exit_code(&self) -> u8 {
         let bad = self.chains.iter().any(|chain| chain.first_bad.is_some());
         if bad || self.foreign_lines > 0 || self.mac_key_exchanged {
@@ -86,58 +86,58 @@ impl LogResult {
     }
 }
 
-/// Damaged position.
+/// Damaged position in an audit log: file, line and description of the damage.
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct BadPosition {
-    /// Segment file, or the directory of the chain.
+    /// Segment file of the damage, or the directory of the chain.
     pub file: PathBuf,
-    /// Line number from 1; 0 if the damage concerns the whole file or chain.
+    /// Line number of the damage, from 1; 0 if it concerns the whole file or chain.
     pub line: u64,
-    /// Description of the damage.
+    /// Description of the damage at this position.
     pub why: String,
 }
 
-/// Options of a verification: keys and mirrors to compare with.
+/// Options of verifying an audit log: public keys and checkpoint mirrors to compare it with.
 #[derive(Clone, Debug, Default)]
 pub struct VerifyOptions {
-    /// Public keys that may have signed. Default: that of `checkpoint.key` in the directory.
+    /// Public keys that may have signed the checkpoints. Default: that of `checkpoint.key` in the directory.
     pub keys: Vec<String>,
-    /// Checkpoint mirrors, files or directories of files. Default: `checkpoints` beside the directory and those that
-    /// the chains name.
+    /// Checkpoint mirrors to compare the log with: files, or directories of files. Default: `checkpoints` beside the
+    /// directory and those that the chains name.
     pub mirrors: Vec<PathBuf>,
-    /// True if a process is writing the log now, so that the last line of a chain may be incomplete.
+    /// True if a process is writing the audit log now, so that the last line of a chain may be incomplete.
     pub live: bool,
 }
 
-/// Verifies every chain of an audit log directory.
+/// Verifies every hash chain of an audit log directory, and its signed checkpoints.
 ///
 /// # Errors
 /// The directory or a mirror cannot be read.
-pub fn verify(dir: &Path, against: &VerifyOptions) -> io::Result<LogResult> {
-    let mut against = against.clone();
-    if against.keys.is_empty() {
-        against.keys.extend(log_directory::public_key(dir));
+pub fn verify(dir: &Path, options: &VerifyOptions) -> io::Result<LogResult> {
+    let mut options = options.clone();
+    if options.keys.is_empty() {
+        options.keys.extend(log_directory::public_key(dir));
     }
-    let given = !against.mirrors.is_empty();
+    let given = !options.mirrors.is_empty();
     if given {
-        against.mirrors = against
+        options.mirrors = options
             .mirrors
             .iter()
             .map(|p| log_directory::resolved(p))
             .collect();
     } else {
-        against.mirrors = log_directory::mirrors(dir, &chain_directories(dir, &[])?);
+        options.mirrors = log_directory::mirrors(dir, &chain_directories(dir, &[])?);
     }
     loop {
-        let found = compare(dir, &against)?;
+        let found = compare(dir, &options)?;
         let mut more = false;
         for mirror in found
             .chains
             .iter()
             .filter_map(|chain| chain.stated.mirror.as_ref())
         {
-            more |= !given && log_directory::add(&mut against.mirrors, mirror);
+            more |= !given && log_directory::add(&mut options.mirrors, mirror);
         }
         if !more {
             return Ok(found);

@@ -44,18 +44,19 @@ fn forget_seeded_instructions(state: &mut [CachedLists], at: usize) {
     }
 }
 
-/// One of the joined services.
+/// MCP server (or other [`Service`]) that an [`Aggregate`] joins with other servers into one, with its id and name
+/// prefix.
 pub struct AggregateMember {
-    /// Server id from the configuration, and origin of the member's items.
+    /// Configured id of the joined server, which is also the origin of its tools, resources and prompts.
     pub id: Arc<str>,
-    /// Prefix of its tool and prompt names. Only a single member may have an empty one.
+    /// Prefix of the joined server's tool and prompt names. Only a single joined server may have an empty one.
     pub prefix: String,
-    /// The service.
+    /// Service that lists the joined server's tools, resources and prompts, and handles calls to them.
     pub service: Arc<dyn Service>,
 }
 
-/// Many services joined into one. [`Catalog::missing_servers`] names the members that cannot be listed; the others are not
-/// affected.
+/// Service that joins several MCP servers into one: it offers the tools, resources and prompts of all, with prefixed
+/// names. [`Catalog::missing_servers`] names the members that cannot be listed; the others are not affected.
 pub struct Aggregate {
     members: Vec<AggregateMember>,
     /// True if the first member's names stay unchanged.
@@ -82,7 +83,7 @@ struct CachedLists {
 }
 
 impl Aggregate {
-    /// Joins services, in this order.
+    /// Joins these servers into one; their items are listed in this order.
     ///
     /// # Errors
     /// [`PrefixError`] where two names could collide: a duplicate prefix, a prefix with characters other than
@@ -110,7 +111,7 @@ impl Aggregate {
         })
     }
 
-    /// Mounts services in a service of your own, whose item names stay unchanged. A name that begins with the prefix of
+    /// Joins prefixed servers to `own`, a server whose item names stay unchanged. A name that begins with the prefix of
     /// a mounted service goes to that service.
     ///
     /// # Errors
@@ -139,27 +140,29 @@ impl Aggregate {
         Ok(whole)
     }
 
-    /// Sets the maximum time that a list or a call waits for a member's list. Default: 10 s.
-    pub fn list_timeout(mut self, wait: Duration) -> Aggregate {
-        self.list_timeout = wait;
-        self.call_timeout = wait;
+    /// Sets the maximum time that a list or a call waits until a joined server has listed its items. Default: 10 s.
+    pub fn list_timeout(mut self, timeout: Duration) -> Aggregate {
+        self.list_timeout = timeout;
+        self.call_timeout = timeout;
         self
     }
 
-    /// Sets the rules for names of tools and prompts. Default: [`NameRules::Specification`].
+    /// Sets the allowed characters and length of the joined (prefixed) tool and prompt names. Default:
+    /// [`NameRules::Specification`].
     pub fn names(mut self, rules: NameRules) -> Aggregate {
         self.name_rules = rules;
         self
     }
 
-    /// Sets the maximum time that a call waits for the list of its target member. A member that is still starting may
-    /// need longer than a list waits. Default: the value of [`Aggregate::list_timeout`].
-    pub fn call_timeout(mut self, wait: Duration) -> Aggregate {
-        self.call_timeout = wait;
+    /// Sets the maximum time that a call waits until the joined server that handles it has listed its items. A server
+    /// that is still starting may need longer than a list waits. Default: the value of [`Aggregate::list_timeout`].
+    pub fn call_timeout(mut self, timeout: Duration) -> Aggregate {
+        self.call_timeout = timeout;
         self
     }
 
-    /// Seeds a member's list from before this start. It is used until the member lists its items itself.
+    /// Sets the cached items of a joined server, restored from before this start of the program. They are used until
+    /// the server lists its items itself.
     pub fn seed(&self, id: &str, kind: ItemKind, listed: Catalog) {
         let Some(at) = self.members.iter().position(|member| *member.id == *id) else {
             return;
@@ -171,7 +174,7 @@ impl Aggregate {
         }
     }
 
-    /// Sets the overrides of the tools of the member with that id.
+    /// Sets the overrides of the tool definitions of the joined server with this id. An unknown id is ignored.
     pub fn override_tools(mut self, id: &str, overrides: DefinitionOverrides) -> Aggregate {
         if let Some(at) = self.members.iter().position(|member| *member.id == *id) {
             self.overrides[at] = overrides;
@@ -179,14 +182,14 @@ impl Aggregate {
         self
     }
 
-    /// Sets the limits on remembered resource links.
+    /// Sets the limits on resource links in results, which are remembered per caller so that the caller can read them.
     pub fn links(mut self, limits: LinkLimits) -> Aggregate {
         self.links.limits = limits;
         self
     }
 
-    /// Takes over the cached lists of members that both aggregates have: same id, prefix and service. Callers can still
-    /// read the resource links they were given.
+    /// Takes over the cached items of servers that `old`, an earlier aggregate, also joins: same id, prefix and
+    /// service. Callers can still read the resource links they were given.
     pub fn inherit_lists(mut self, old: &Aggregate) -> Aggregate {
         let same = |one: &AggregateMember, two: &AggregateMember| {
             let service = Arc::ptr_eq(&one.service, &two.service);
@@ -373,7 +376,8 @@ impl Aggregate {
             .all(Option::is_some)
     }
 
-    /// Returns the cached lists without contacting any member. Members without one are named in [`Catalog::missing_servers`].
+    /// Returns the cached items of all joined servers of one kind, such as tools, without contacting any server.
+    /// Servers without cached items are named in [`Catalog::missing_servers`].
     pub fn cached(&self, kind: ItemKind) -> Catalog {
         let parts = self.state()[kind as usize].parts.clone();
         self.join(kind, parts)

@@ -2,11 +2,11 @@
 
 use crate::client::http::sse::SseParser;
 
-/// Type and data of a parsed event.
+/// Type and data of a parsed server-sent event, as bytes.
 pub type ParsedEvent = (Vec<u8>, Vec<u8>);
 
-/// Parses server-sent events that arrive in parts of this size. Returns the events, or `None`
-/// if one exceeds the limit.
+/// Parses a stream of server-sent events (SSE) in parts of `part_bytes`, for fuzzing. Returns the events, or `None` if
+/// one exceeds the limit.
 pub fn sse_events(stream: &[u8], part_bytes: usize, limit: usize) -> Option<Vec<ParsedEvent>> {
     let mut parser = SseParser::new(limit);
     let mut events = Vec::new();

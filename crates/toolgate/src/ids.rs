@@ -12,7 +12,7 @@ const ID_ALPHABET: &[u8; 32] = b"abcdefghjkmnpqrstuvwxyz023456789";
 /// Number of random characters in a short id.
 const SHORT_ID_CHARS: usize = 8;
 
-/// Returns a short id, `prefix-xxxxxxxx`, with 40 random bits, for people to type. Not a secret.
+/// Returns a random short id, `prefix-xxxxxxxx` (40 bits), for people to type. Not a secret.
 pub fn short_id(prefix: &str) -> String {
     let mut name = String::with_capacity(prefix.len() + 1 + SHORT_ID_CHARS);
     name.push_str(prefix);
@@ -43,7 +43,7 @@ fn random_chars() -> [u8; SHORT_ID_CHARS] {
     drawn.next_id()
 }
 
-/// Returns an unguessable id with 160 random bits, for session ids and tokens.
+/// Returns an unguessable random id (160 bits), for session ids and tokens.
 pub fn secret_id() -> String {
     let mut bytes = [0; 32];
     fill_random(&mut bytes);

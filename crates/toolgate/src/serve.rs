@@ -12,12 +12,12 @@ use std::{convert::Infallible, fmt, future::Future, io, pin::Pin, sync::Arc, tas
 use toolgate_auth::resource::ResourceServer;
 use toolgate_core::Caller;
 
-/// Error that ended serving.
+/// Error that ended serving an MCP server over stdio.
 #[derive(Debug)]
 pub enum ServeError {
-    /// The server cannot be built.
+    /// The MCP server cannot be built.
     Build(BuildError),
-    /// An input or output stream failed.
+    /// The standard input or output stream failed.
     Stream(io::Error),
 }
 
@@ -39,8 +39,8 @@ impl std::error::Error for ServeError {
     }
 }
 
-/// Serves over stdio until standard input ends, in every protocol revision. Nothing else may write to standard output
-/// meanwhile. The caller's name is `stdio`.
+/// Serves an MCP server over stdio until standard input ends, in every protocol revision. Nothing else may write to
+/// standard output meanwhile. The caller's name is `stdio`.
 ///
 /// ```no_run
 /// # use toolgate::handlers::Server;
@@ -58,7 +58,7 @@ pub async fn stdio(server: Server) -> Result<(), ServeError> {
     served.await.map_err(ServeError::Stream)
 }
 
-/// Returns an HTTP service for one path, to mount in axum or any other framework that accepts `tower` services.
+/// Returns a `tower` service that serves an MCP server over HTTP, to mount in axum or another framework under one path.
 ///
 /// It accepts only requests with a loopback `Host` header, and browser requests only from the same origin.
 /// [`Http::allow_hosts`] and [`Http::allow_origins`] allow more.
@@ -79,7 +79,7 @@ pub fn http(server: Server) -> Result<Http, BuildError> {
     Ok(Http::new(server.build()?, HttpLimits::default()))
 }
 
-/// HTTP server as a `tower` service. The caller is taken from the access token where the service is
+/// MCP server over HTTP as a `tower` service. The caller is taken from the access token where the service is
 /// [`protected`](Http::protected). Otherwise it is the [`Caller`] that an authentication layer put into the request
 /// extensions, or `anonymous@http`.
 #[derive(Clone)]
@@ -90,7 +90,7 @@ pub struct Http {
 }
 
 impl Http {
-    /// Returns a service for an already built `server`, with a guard that allows loopback hosts on any port.
+    /// Creates a `tower` service for an already built MCP server, with a guard that allows loopback hosts on any port.
     pub fn new(server: Arc<edge::ProtocolServer>, limits: HttpLimits) -> Http {
         Http {
             endpoint: HttpEndpoint::new(server, limits),
@@ -99,26 +99,26 @@ impl Http {
         }
     }
 
-    /// Replaces the host and origin guard, for example with one that knows the listener's port.
+    /// Replaces the allowlists of `Host` and `Origin` values, for example with ones that know the listener's port.
     pub fn host_guard(mut self, guard: HostGuard) -> Http {
         self.host_guard = Arc::new(guard);
         self
     }
 
-    /// Allows additional `Host` values: `name` on any port, or `name:port`.
+    /// Allows additional `Host` header values: `name` on any port, or `name:port`.
     pub fn allow_hosts<'a>(mut self, hosts: impl IntoIterator<Item = &'a str>) -> Http {
         self.host_guard = Arc::new(HostGuard::clone(&self.host_guard).allow_hosts(hosts));
         self
     }
 
-    /// Allows additional browser origins: `scheme://host` or `scheme://host:port`.
+    /// Allows additional `Origin` header values of browsers: `scheme://host` or `scheme://host:port`.
     pub fn allow_origins<'a>(mut self, origins: impl IntoIterator<Item = &'a str>) -> Http {
         self.host_guard = Arc::new(HostGuard::clone(&self.host_guard).allow_origins(origins));
         self
     }
 
-    /// Requires an access token that one of the resource's authorization servers issued for it. The service then also
-    /// serves its protected resource metadata (RFC 9728): mount it at the well-known path as well.
+    /// Requires an OAuth access token that one of the resource's authorization servers issued for it. The service then
+    /// also serves its protected resource metadata (RFC 9728): mount it at the well-known path as well.
     ///
     /// ```
     /// use toolgate::auth::{Url, resource::{TrustedIssuer, ResourceServer}};
@@ -143,12 +143,12 @@ impl Http {
         self
     }
 
-    /// Returns the MCP endpoint behind the host and origin guard, for example to end its sessions.
+    /// Returns the MCP endpoint behind the `Host` and `Origin` guard, for example to end its sessions.
     pub fn endpoint(&self) -> &HttpEndpoint {
         &self.endpoint
     }
 
-    /// Answers one request. A request that the guard rejects gets 403 Forbidden.
+    /// Handles one HTTP request and returns the response. A request that the guard rejects gets 403 Forbidden.
     pub async fn handle<B>(&self, request: Request<B>) -> Response<Body>
     where
         B: http_body::Body<Data = bytes::Bytes> + Send,

@@ -29,7 +29,8 @@ use table::{ChildTable, SupervisedChild};
 /// Maximum number of concurrent children.
 const MAX_CHILDREN: usize = 256;
 
-/// Runs this process as the guardian if its first argument requests that; otherwise returns `None`.
+/// Runs this process as the guardian (the parent of child processes) if its first argument requests that; otherwise
+/// returns `None`.
 ///
 /// Call it first in `main`, before anything opens a file or starts a thread or a runtime: the guardian closes every
 /// file descriptor that it inherited. Returns once the gateway is gone and no process of its children is left.

@@ -16,19 +16,20 @@ use toolgate_journal::{AuditEntry, AuditEvent};
 /// Table of the store.
 const FREEZES_TABLE: &str = "freezes";
 
-/// Scope of a freeze.
+/// Scope of a freeze, which rejects calls until the operator lifts it: all calls, those of one caller, or those to one
+/// server.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum FreezeScope {
-    /// All calls.
+    /// All calls are frozen.
     All,
-    /// All calls of this caller.
+    /// All calls of the caller with this name are frozen.
     Caller(String),
-    /// All calls to this server, by its configured id.
+    /// All calls to the server with this configured id are frozen.
     Server(String),
 }
 
 impl FreezeScope {
-    /// Parses `all`, `caller NAME` or `server ID`.
+    /// Parses the scope of a freeze: `all`, `caller NAME` or `server ID`.
     pub fn read(text: &str) -> Option<FreezeScope> {
         match text.split_once(' ') {
             None if text == "all" => Some(FreezeScope::All),
@@ -59,16 +60,16 @@ impl fmt::Display for FreezeScope {
     }
 }
 
-/// View of a freeze for the console and the command line.
+/// View of a freeze (a temporary rejection of calls by the operator) for the console and the command line.
 #[derive(Clone, Debug)]
 pub struct FreezeView {
-    /// Scope of the freeze.
+    /// Scope of the freeze: all calls, one caller or one server.
     pub scope: FreezeScope,
-    /// Reason, shown to callers.
+    /// Reason for the freeze, shown to callers.
     pub reason: Option<String>,
-    /// Name of the person who froze it, for display.
+    /// Name of the person who set the freeze, for display.
     pub by: String,
-    /// Start of the freeze.
+    /// Time at which the freeze was set.
     pub frozen_at: SystemTime,
 }
 
@@ -107,7 +108,7 @@ impl FreezeView {
     }
 }
 
-/// Freezes and API keys, shared by all processes of a data directory.
+/// Registry of freezes (temporary rejections of calls) and API keys, shared by all processes of a data directory.
 pub struct FreezeRegistry {
     recorder: Arc<AuditRecorder>,
     store: Arc<dyn StateStore>,
@@ -116,7 +117,7 @@ pub struct FreezeRegistry {
 }
 
 impl FreezeRegistry {
-    /// Creates a view of the freezes in the store.
+    /// Creates a registry of the freezes in this store, which records changes with this recorder.
     pub fn new(recorder: Arc<AuditRecorder>, store: Arc<dyn StateStore>) -> Arc<FreezeRegistry> {
         Arc::new(FreezeRegistry {
             keys: Arc::new(ApiKeys::new(recorder.clone(), store.clone())),
@@ -126,7 +127,7 @@ impl FreezeRegistry {
         })
     }
 
-    /// Returns all freezes.
+    /// Returns all freezes in force.
     pub fn list(&self) -> Arc<[FreezeView]> {
         let now = *self.store.changed().borrow();
         let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
@@ -140,12 +141,12 @@ impl FreezeRegistry {
         read.1.clone()
     }
 
-    /// Returns the API keys of callers, whose revocation stops calls like a freeze.
+    /// Returns the registry of the callers' API keys, whose revocation stops calls like a freeze.
     pub fn keys(&self) -> &Arc<ApiKeys> {
         &self.keys
     }
 
-    /// Returns the reason, as a sentence, why calls of this caller to this server are frozen.
+    /// Returns the reason, as a sentence, why calls of this caller to this server are frozen, or `None`.
     pub fn frozen_reason(&self, caller: &Caller, server: &str) -> Option<String> {
         let list = self.list();
         let view = list.iter().find(|f| f.scope.covers(caller, server));
@@ -153,24 +154,25 @@ impl FreezeRegistry {
         frozen.or_else(|| self.keys.rejection_reason(caller))
     }
 
-    /// Freezes a scope: stops its running calls and rejects new ones. Freezing it again replaces the reason.
+    /// Freezes a scope (all calls, a caller or a server): cancels its running calls and rejects new ones. Freezing it
+    /// again replaces the reason.
     ///
     /// # Errors
     /// The freeze could not be stored or recorded.
     pub async fn freeze(
         &self,
-        what: FreezeScope,
+        scope: FreezeScope,
         reason: Option<String>,
-        who: Approver,
+        approver: Approver,
     ) -> Result<(), Error> {
         let reason = reason.map(|r| crate::sanitize::text::sanitize_text(r.trim()).into_owned());
         let view = FreezeView {
             reason: reason
                 .map(|r| r.chars().take(1000).collect::<String>())
                 .filter(|r| !r.is_empty()),
-            by: who.to_string(),
+            by: approver.to_string(),
             frozen_at: self.store.clock().now(),
-            scope: what,
+            scope,
         };
         let key = view.scope.to_string();
         // The freeze takes effect before it is audited.
@@ -181,24 +183,24 @@ impl FreezeRegistry {
             WritePrecondition::Any,
         );
         written.await?;
-        let record = self.record("frozen", &view.scope, &who);
+        let record = self.record("frozen", &view.scope, &approver);
         let record = record.with("reason", view.reason.unwrap_or_default());
         self.recorder.append(record)?.await
     }
 
-    /// Thaws a scope. Returns `false` if it is not frozen.
+    /// Lifts the freeze of a scope (all calls, a caller or a server). Returns `false` if it is not frozen.
     ///
     /// # Errors
     /// The thaw could not be stored or recorded. The scope stays frozen then.
-    pub async fn thaw(&self, what: FreezeScope, who: Approver) -> Result<bool, Error> {
-        if !self.list().iter().any(|view| view.scope == what) {
+    pub async fn thaw(&self, scope: FreezeScope, approver: Approver) -> Result<bool, Error> {
+        if !self.list().iter().any(|view| view.scope == scope) {
             return Ok(false);
         }
         self.recorder
-            .append(self.record("thawed", &what, &who))?
+            .append(self.record("thawed", &scope, &approver))?
             .await?;
         for row in self.store.entries(FREEZES_TABLE) {
-            if FreezeView::read(&row.key, &row.value).scope == what {
+            if FreezeView::read(&row.key, &row.value).scope == scope {
                 self.store
                     .write(FREEZES_TABLE, &row.key, None, WritePrecondition::Any)
                     .await?;
@@ -232,7 +234,8 @@ impl FreezeRegistry {
     }
 }
 
-/// Rejects frozen calls before an approval is requested and again before they are sent. Cancels running calls.
+/// Layer that rejects frozen calls before an approval is requested and again before they are sent. Cancels running
+/// calls.
 #[derive(Clone)]
 pub struct FreezeLayer(pub Arc<FreezeRegistry>);
 

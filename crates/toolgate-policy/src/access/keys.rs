@@ -19,7 +19,7 @@ use std::{
 use toolgate_core::{Caller, Error};
 use toolgate_protocol::hex;
 
-/// Prefix of every API key.
+/// Prefix of every API key of a caller: `tg_`.
 pub const KEY_PREFIX: &str = "tg_";
 
 /// Retention of revoked and expired keys: 30 days.
@@ -28,7 +28,7 @@ const ENDED_KEY_RETENTION: Duration = Duration::from_secs(30 * 24 * 3600);
 /// Maximum lifetime of a key: 100 years.
 const MAX_KEY_LIFETIME: Duration = Duration::from_secs(36_525 * 24 * 3600);
 
-/// A newly created API key.
+/// Newly created or rotated API key of a caller, whose secret can be shown once.
 ///
 /// It has no `Debug`, `Display` or `Serialize`, so that no log can contain it, and it is never stored.
 pub struct NewApiKey {
@@ -37,12 +37,12 @@ pub struct NewApiKey {
 }
 
 impl NewApiKey {
-    /// Returns the key itself, to be shown once.
+    /// Returns the secret API key itself, to be shown once.
     pub fn reveal(&self) -> &str {
         &self.text
     }
 
-    /// Returns the time until which the replaced key stays valid.
+    /// Returns the time until which the API key that a rotation replaced stays valid, or `None`.
     pub fn old_valid_until(&self) -> Option<SystemTime> {
         self.old_valid_until
     }
@@ -60,27 +60,27 @@ impl NewApiKey {
     }
 }
 
-/// View of an API key for lists.
+/// View of a caller's API key for lists, without the secret.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ApiKeyView {
-    /// Name of the key, chosen by the operator.
+    /// Name of the API key, chosen by the operator; its caller is `key:NAME`.
     pub name: String,
-    /// Creation time.
+    /// Creation time of the API key.
     pub created_at: SystemTime,
-    /// Expiry.
+    /// Expiry of the API key; `None` for never.
     pub expires_at: Option<SystemTime>,
-    /// Time of the revocation.
+    /// Time at which the API key was revoked; `None` if it was not.
     pub revoked_at: Option<SystemTime>,
-    /// Name of the person who created it, for display.
+    /// Name of the person who created the API key, for display.
     pub created_by: String,
-    /// Time of the last use, as far as it is stored, to within a minute.
+    /// Time of the last use of the API key, as far as it is stored, to within a minute.
     pub last_used: Option<SystemTime>,
-    /// Time until which the replaced key stays valid.
+    /// Time until which the API key that a rotation replaced stays valid.
     pub old_valid_until: Option<SystemTime>,
 }
 
 impl ApiKeyView {
-    /// Returns the reason why the key is no longer valid.
+    /// Returns the reason why the API key is no longer valid at this time, or `None` if it is valid.
     pub fn end_reason(&self, now: SystemTime) -> Option<KeyEndReason> {
         match (self.revoked_at, self.expires_at) {
             (Some(_), _) => Some(KeyEndReason::Revoked),
@@ -90,19 +90,19 @@ impl ApiKeyView {
     }
 }
 
-/// Reason why a key is no longer valid.
+/// Reason why an API key is no longer valid: revoked, expired or replaced.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum KeyEndReason {
-    /// The operator revoked it.
+    /// The operator revoked the API key.
     Revoked,
-    /// It expired.
+    /// The API key expired.
     Expired,
-    /// A rotation replaced it, and its grace period has ended.
+    /// A rotation replaced the API key, and its grace period has ended.
     Replaced,
 }
 
 impl KeyEndReason {
-    /// Returns `revoked`, `expired` or `replaced`.
+    /// Returns the reason as a word: `revoked`, `expired` or `replaced`.
     pub fn as_str(self) -> &'static str {
         match self {
             KeyEndReason::Revoked => "revoked",
@@ -112,7 +112,7 @@ impl KeyEndReason {
     }
 }
 
-/// Proof that a caller presented a valid key. It does not contain the key.
+/// Proof that a caller presented a valid API key. It does not contain the key.
 #[derive(Clone, Debug)]
 pub struct VerifiedApiKey {
     name: String,
@@ -121,45 +121,45 @@ pub struct VerifiedApiKey {
 }
 
 impl VerifiedApiKey {
-    /// Returns the caller that the key identifies: `key:NAME`.
+    /// Returns the caller that the API key identifies: `key:NAME`.
     pub fn caller(&self) -> Caller {
         caller(&self.name).with_generation(self.generation)
     }
 }
 
-/// Reason why a key is rejected.
+/// Reason why a presented API key is rejected.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum ApiKeyRejection {
-    /// No key has this digest.
+    /// The presented API key is unknown: no stored key has its digest.
     Unknown,
-    /// The key of this name is no longer valid.
+    /// The presented API key, of this name, is no longer valid for this reason.
     Ended(String, KeyEndReason),
 }
 
-/// Error of creating, rotating, extending or revoking a key.
+/// Error of creating, rotating, extending or revoking an API key.
 #[derive(Debug)]
 pub enum ApiKeyError {
-    /// The name is invalid.
+    /// The name for the API key is invalid.
     InvalidName,
-    /// A valid key of this name exists.
+    /// A valid API key of this name already exists.
     NameInUse,
-    /// No valid key has this name.
+    /// No valid API key has this name.
     Unknown,
-    /// The key was changed concurrently.
+    /// The API key was changed concurrently, for example by another process.
     ChangedConcurrently,
-    /// The key of this name expired at this time.
+    /// The API key of this name expired at this time.
     Expired(String, SystemTime),
-    /// The key of this name already expires later: at this time, or never.
+    /// The API key of this name already expires later: at this time, or never.
     ExpiresLater(String, Option<SystemTime>),
-    /// The expiry is in the past.
+    /// The requested expiry of the API key is in the past.
     ExpiryInPast,
-    /// The expiry is more than 100 years ahead.
+    /// The requested expiry of the API key is more than 100 years ahead.
     ExpiryTooFar,
-    /// The maximum number of keys exists.
+    /// The maximum number of API keys, this one, exists already.
     LimitReached(usize),
-    /// The system's random number generator failed.
+    /// The system's random number generator failed, so no API key could be created.
     NoRandom,
-    /// The change could not be stored or recorded.
+    /// The change of the API key could not be stored or recorded.
     NotStored(Error),
 }
 

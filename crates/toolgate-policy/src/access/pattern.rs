@@ -2,22 +2,22 @@
 
 use std::fmt;
 
-/// A case-sensitive glob over `server.tool` or over the name of a caller.
+/// Case-sensitive glob pattern over full item names (`server.tool`) or caller names.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct GlobPattern(String);
 
 impl GlobPattern {
-    /// Creates a pattern from its text. Every text is valid.
+    /// Creates a glob pattern from its text. Every text is valid.
     pub fn new(text: impl Into<String>) -> GlobPattern {
         GlobPattern(text.into())
     }
 
-    /// Returns the text of the pattern.
+    /// Returns the text of the glob pattern.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Returns whether the pattern matches the whole of `name`.
+    /// Returns whether the glob pattern matches the whole of `name`.
     ///
     /// After a mismatch only the last `*` is retried, so the cost is at most pattern length times name length,
     /// without recursion.

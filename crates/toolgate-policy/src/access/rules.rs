@@ -13,32 +13,32 @@ use toolgate_core::{
     Call, Caller, Error, ErrorKind, Item, MaybeReady, Op, RefusalReason, Rule, RuleDecision,
 };
 
-/// Action of an access rule, ordered by strictness.
+/// Action of an access rule for matching calls, ordered by strictness: allow, ask (require an approval), deny.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum RuleAction {
-    /// Allow the call.
+    /// Allows the matching calls.
     Allow,
-    /// Require an approval.
+    /// Requires an approval of each matching call.
     Ask,
-    /// Deny the call and hide the item from the denied callers.
+    /// Denies the matching calls, and hides the item from the denied callers.
     Deny,
 }
 
-/// An access rule of the operator.
+/// Access rule of the operator: patterns of items and callers, a condition, and an action for matching calls.
 #[derive(Clone, Debug)]
 pub struct AccessRule {
-    /// Patterns of matching items by full name: `server.tool`, `server.resource:URI`, `server.prompt:NAME`.
+    /// Patterns of the full names of matching items: `server.tool`, `server.resource:URI`, `server.prompt:NAME`.
     pub tools: Vec<GlobPattern>,
-    /// Patterns of matching callers; empty for all.
+    /// Patterns of the names of matching callers; empty for all.
     pub callers: Vec<GlobPattern>,
-    /// Patterns of items to exclude.
+    /// Patterns of the full names of items that the rule does not match, despite `tools`.
     pub except: Vec<GlobPattern>,
-    /// CEL condition; `None` for always. A condition that reads arguments or the clock never hides an item, it only
-    /// rejects calls.
+    /// CEL condition that matching calls satisfy; `None` for always. A condition that reads arguments or the clock
+    /// never hides an item, it only rejects calls.
     pub when: Option<CelCondition>,
-    /// Action if the rule matches.
+    /// Action for calls that the rule matches: allow, ask or deny.
     pub action: RuleAction,
-    /// Name in audit records, for example `rule 2 (toolgate.toml:14)`.
+    /// Name of the rule in audit records, for example `rule 2 (toolgate.toml:14)`.
     pub label: String,
 }
 
@@ -61,7 +61,7 @@ impl AccessRule {
     }
 }
 
-/// Access rules of the operator: the strictest matching action wins.
+/// Access rules of the operator (a [`Rule`](toolgate_core::Rule)): the strictest action of all matching rules wins.
 ///
 /// Without a matching rule, tools that a trusted server annotates as read-only are allowed. All others need an
 /// approval.
@@ -73,7 +73,7 @@ pub struct AccessRules {
 }
 
 impl AccessRules {
-    /// Creates rules in the order of the configuration.
+    /// Creates access rules in the order of the configuration.
     pub fn new(rules: Vec<AccessRule>) -> AccessRules {
         AccessRules {
             rules: rules.into(),
@@ -82,19 +82,19 @@ impl AccessRules {
         }
     }
 
-    /// Sets the action for calls that no rule matches.
-    pub fn default_action(mut self, then: RuleAction) -> AccessRules {
-        self.default_action = Some(then);
+    /// Sets the action (allow, ask or deny) for calls that no access rule matches.
+    pub fn default_action(mut self, action: RuleAction) -> AccessRules {
+        self.default_action = Some(action);
         self
     }
 
-    /// Evaluates the rules at this time instead of now.
+    /// Evaluates the access rules' conditions at this time instead of now.
     pub fn at(mut self, time: SystemTime) -> AccessRules {
         self.at = Some(time);
         self
     }
 
-    /// Returns the rules whose conditions read arguments, for the audit log.
+    /// Returns the arguments that the access rules' conditions read, by item, for the audit log.
     pub fn argument_reads(&self) -> ArgumentReads {
         let reads = |rule: &AccessRule| {
             Some(RuleArgumentReads {
@@ -109,7 +109,7 @@ impl AccessRules {
         }
     }
 
-    /// Returns the action for an item and a caller, and the rule or default that decides it.
+    /// Returns the access rules' action for an item and a caller before any call, and the deciding rule or default.
     ///
     /// Rules that read arguments or the clock do not count, as there is no call yet.
     pub fn action_for_item(&self, caller: &Caller, item: &Item) -> (RuleAction, String) {
@@ -117,7 +117,8 @@ impl AccessRules {
         (heard.action, heard.why)
     }
 
-    /// Returns the action for a resource URI of a template. Rules that match either the URI or the template count.
+    /// Returns the access rules' action for a resource URI of a template, and the deciding rule or default. Rules that
+    /// match either the URI or the template count.
     pub fn action_for_uri(
         &self,
         caller: &Caller,
@@ -128,7 +129,7 @@ impl AccessRules {
         (heard.action, heard.why)
     }
 
-    /// Returns the action for a call, and the rule or default that decides it.
+    /// Returns the access rules' action for a call, and the rule or default that decides it.
     pub fn action_for_call(&self, call: &Call, item: &Item) -> (RuleAction, String) {
         let heard = self.evaluate_call(call, item);
         (heard.action, heard.why)

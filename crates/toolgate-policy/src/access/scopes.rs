@@ -7,18 +7,18 @@ use toolgate_core::{
     Item, Layer, ListRequest, Next, Op, Outcome,
 };
 
-/// Scopes that a token needs for some items.
+/// OAuth scopes that a caller's access token needs to use the items that match some patterns.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ScopeRule {
-    /// Patterns of full item names.
+    /// Patterns of the full names of items that need the scopes.
     pub tools: Vec<GlobPattern>,
-    /// Exceptions from `tools`.
+    /// Patterns of the full names of items that do not need the scopes, despite `tools`.
     pub except: Vec<GlobPattern>,
-    /// The required scopes; the token needs all of them.
+    /// OAuth scopes that the access token needs; it needs all of them.
     pub scopes: Vec<String>,
 }
 
-/// Layer that enforces the scopes of the caller's token.
+/// Layer that enforces the OAuth scopes of the caller's access token.
 ///
 /// Items that the token does not authorize are not listed. A call of one fails with all required scopes at once, so
 /// that the client can request them. The scopes of all rules that match an item add up.
@@ -29,7 +29,7 @@ pub struct RequiredScopes {
 }
 
 impl RequiredScopes {
-    /// Creates the layer with these rules.
+    /// Creates the layer that enforces OAuth scopes by these rules.
     pub fn new(rules: Vec<ScopeRule>) -> RequiredScopes {
         RequiredScopes {
             rules: rules.into(),
@@ -37,7 +37,7 @@ impl RequiredScopes {
         }
     }
 
-    /// Sets implied scopes: a token with a scope also has the scopes that it implies here, transitively.
+    /// Sets implied OAuth scopes: a token with a scope also has the scopes that it implies here, transitively.
     #[must_use]
     pub fn implying(self, implied: BTreeMap<String, Vec<String>>) -> RequiredScopes {
         RequiredScopes {
@@ -46,7 +46,7 @@ impl RequiredScopes {
         }
     }
 
-    /// Returns all scopes that any rule requires, sorted.
+    /// Returns all OAuth scopes that any rule requires, sorted.
     pub fn all(&self) -> Vec<String> {
         let mut all: Vec<String> = self.rules.iter().flat_map(|r| r.scopes.clone()).collect();
         all.sort();
@@ -54,7 +54,7 @@ impl RequiredScopes {
         all
     }
 
-    /// Returns the scopes required to use an item, sorted.
+    /// Returns the OAuth scopes required to use an item, sorted.
     pub fn required(&self, item: &Item, uri: Option<&str>) -> Vec<String> {
         if self.rules.is_empty() {
             return Vec::new();
@@ -68,7 +68,7 @@ impl RequiredScopes {
         needs
     }
 
-    /// Returns all scopes required for an item if the caller's token lacks one of them, else `None`.
+    /// Returns all OAuth scopes required for an item if the caller's token lacks one of them, else `None`.
     pub fn missing(&self, caller: &Caller, item: &Item, uri: Option<&str>) -> Option<Vec<String>> {
         let principal = caller.principal()?;
         let needs = self.required(item, uri);

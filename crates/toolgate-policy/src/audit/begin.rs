@@ -13,17 +13,18 @@ use toolgate_journal::{AuditEntry, AuditEvent};
 const LAYER_NAME: &str = "intent";
 const BEGIN_STEP: &str = "begin";
 
-/// Durability of audit records before a call is sent. No response is released before both of its records are on disk,
-/// in every mode.
+/// Durability of audit records: the time at which a call waits until its record is on disk. No response is released
+/// before both of its records are on disk, in every mode.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum AuditDurability {
     /// [`AuditDurability::End`] if a trusted server annotates the tool as read-only, else [`AuditDurability::Strict`].
     #[default]
     Auto,
-    /// `call.begin` is on disk before the call is sent, so every call that may have had an effect is recorded.
+    /// The audit record `call.begin` is on disk before the call is sent, so every call that may have had an effect is
+    /// recorded.
     Strict,
-    /// `call.begin` is queued before the call is sent, and on disk before the response is released. A crash in between
-    /// may leave no record of the call.
+    /// The audit record `call.begin` is queued before the call is sent, and on disk before the response is released. A
+    /// crash in between may leave no record of the call.
     End,
 }
 
@@ -38,8 +39,8 @@ impl AuditDurability {
     }
 }
 
-/// Layer that writes `call.begin`. It waits for the disk before the call is sent or before its outcome is released, as
-/// [`AuditDurability`] says.
+/// Layer that writes the audit record `call.begin` of each call. It waits for the disk before the call is sent or
+/// before its outcome is released, as [`AuditDurability`] says.
 pub struct AuditBegin {
     recorder: Arc<AuditRecorder>,
     observer: Arc<dyn CallObserver>,
@@ -49,7 +50,7 @@ pub struct AuditBegin {
 }
 
 impl AuditBegin {
-    /// Creates the layer for a recorder and an observer; `policy` is the hash of the policy in force.
+    /// Creates the layer that writes `call.begin`; `policy` is the hash of the operator's policy in force.
     pub fn new(
         recorder: Arc<AuditRecorder>,
         observer: Arc<dyn CallObserver>,
@@ -64,15 +65,15 @@ impl AuditBegin {
         }
     }
 
-    /// Sets how arguments are recorded. Default: digests.
+    /// Sets the form of arguments in audit records. Default: digests.
     pub fn with_contents(mut self, contents: AuditContents) -> AuditBegin {
         self.contents = contents;
         self
     }
 
-    /// Sets the durability by server. Default: [`AuditDurability::Auto`].
-    pub fn with_durability(mut self, waits: PerServer<AuditDurability>) -> AuditBegin {
-        self.waits = waits;
+    /// Sets the durability of audit records by server. Default: [`AuditDurability::Auto`].
+    pub fn with_durability(mut self, durability: PerServer<AuditDurability>) -> AuditBegin {
+        self.waits = durability;
         self
     }
 

@@ -14,33 +14,33 @@ use toolgate_protocol::json::{JsonKind, ObjectWriter};
 /// Replacement for an argument that no rule reads.
 const UNREAD_PLACEHOLDER: &str = "[redacted:unread]";
 
-/// Form in which an audit record holds a value.
+/// Form in which an audit record holds the arguments or the result of a call.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum AuditContentForm {
-    /// Length and keyed digest (MAC).
+    /// Length and keyed digest (MAC) of the value only.
     #[default]
     Digest,
-    /// Also the value itself, with secrets redacted.
+    /// Length, keyed digest (MAC) and the value itself, with secrets redacted.
     Redacted,
-    /// Also those arguments that a rule's condition reads, with secrets redacted, and only the names of the other
-    /// arguments. Results are held as [`AuditContentForm::Digest`].
+    /// Length, keyed digest (MAC), the arguments that rules read (with secrets redacted), and the names of the others.
+    /// Results are held as [`AuditContentForm::Digest`].
     RuleInputs,
 }
 
-/// Settings for arguments (`args_len`, `args_mac`, `args`) and results (`res_len`, `res_mac`, `res`) in audit records.
+/// Form of call arguments (`args_len`, `args_mac`, `args`) and results (`res_len`, `res_mac`, `res`) in audit records.
 ///
 /// `args` and `res` are JSON text, whole or `[omitted: N bytes]`. Secrets are redacted before a record is queued. So
 /// are arguments that the tool's schema marks `writeOnly` or `format: password`; if the schema does not identify them,
 /// `args` is left out. The digest covers the original value, including secrets.
 #[derive(Clone, Debug)]
 pub struct AuditContents {
-    /// Form of arguments, by server.
+    /// Form of call arguments in audit records, by server.
     pub arguments: PerServer<AuditContentForm>,
-    /// Form of results, by server.
+    /// Form of call results in audit records, by server.
     pub results: PerServer<AuditContentForm>,
-    /// Maximum length of `args` and `res`, in bytes; longer text is omitted. Default: 16 KiB.
+    /// Maximum length of the arguments or result in an audit record, in bytes; longer text is omitted. Default: 16 KiB.
     pub max_bytes: usize,
-    /// Arguments that rules read, for [`AuditContentForm::RuleInputs`].
+    /// Names of the arguments that access rules read, for [`AuditContentForm::RuleInputs`].
     pub argument_reads: ArgumentReads,
 }
 

@@ -11,7 +11,8 @@ use toolgate_core::{
 };
 use toolgate_journal::{AuditEntry as Record, AuditEvent as Happened};
 
-/// Outermost layer: notifies the observer and records how each call ended, before the response is released.
+/// Outermost layer: writes the audit record of how each call ended and notifies the observer, before the response is
+/// released.
 ///
 /// A call that `AuditBegin` recorded ends with `call.end`, all others with `deny`. A call that waits for an approval has
 /// neither: `ApprovalConfirm` recorded the request. If the audit log cannot be written, the response is an error.
@@ -23,7 +24,7 @@ pub struct AuditEnd {
 }
 
 impl AuditEnd {
-    /// Creates the layer for a recorder and an observer.
+    /// Creates the layer that records the end of each call, for a recorder and an observer.
     pub fn new(recorder: Arc<AuditRecorder>, observer: Arc<dyn CallObserver>) -> AuditEnd {
         AuditEnd {
             recorder,
@@ -33,13 +34,14 @@ impl AuditEnd {
         }
     }
 
-    /// Sets the hash of the policy in force for `deny` records. For other calls, `AuditBegin` records it.
+    /// Sets the hash of the operator's policy in force for audit records of denied calls. For other calls, `AuditBegin`
+    /// records it.
     pub fn with_policy(mut self, policy: Arc<str>) -> AuditEnd {
         self.policy = Some(policy);
         self
     }
 
-    /// Sets how arguments and results are recorded. Default: digests.
+    /// Sets the form of arguments and results in audit records. Default: digests.
     pub fn with_contents(mut self, contents: AuditContents) -> AuditEnd {
         self.contents = contents;
         self

@@ -5,46 +5,48 @@ use toolgate_core::{
     Call, Caller, DecisionLog, Item, Json, Op, OperatorDetail, Progress, RequestInfo,
 };
 
-/// Observer of every round of every call, from start to end. Must not block.
+/// Observer of calls as they happen, for live displays: begin, stages, progress and end of every round of every call.
+/// Must not block.
 ///
 /// The data it receives is for the operator: nothing is redacted yet.
 pub trait CallObserver: Send + Sync + 'static {
-    /// Returns whether anyone observes. If not, [`CallObserver::on_begin`] and [`CallObserver::on_progress`] are not called.
+    /// Returns whether the observer is in use. If not, [`CallObserver::on_begin`] and [`CallObserver::on_progress`] are
+    /// not called.
     fn is_active(&self) -> bool {
         true
     }
 
-    /// Called when a call arrives.
+    /// Receives each call when it arrives, before any rule judges it.
     fn on_begin(&self, call: &CallView);
 
-    /// Called when a call reaches another stage.
+    /// Receives the id of each call that reaches another stage of the pipeline, such as running.
     fn on_stage(&self, id: &str, stage: &CallStage);
 
-    /// Called for each progress notification of a call.
+    /// Receives each progress notification of a call, with the call's id.
     fn on_progress(&self, id: &str, progress: &Progress);
 
-    /// Called when a call ends: once for each call that began, also if its caller disconnected.
+    /// Receives the end of each call that began, also if its caller disconnected.
     fn on_end(&self, id: &str, end: &CallEnd);
 }
 
-/// A call as it arrived.
+/// View of a call for a [`CallObserver`], unredacted: the caller's request as it arrived, before any rule judged it.
 #[derive(Clone, Debug)]
 pub struct CallView {
-    /// The call id; the same in every round.
+    /// Id of the call, as in the audit log; the same in every round.
     pub id: Arc<str>,
-    /// The caller.
+    /// Caller that made the call.
     pub caller: Caller,
-    /// The operation.
+    /// Kind of the call: tool call, resource read, prompt or completion.
     pub op: Op,
-    /// The item name as the caller wrote it.
+    /// Name or URI of the called item, as the caller wrote it.
     pub name: String,
-    /// The exact arguments.
+    /// Exact arguments of the call, unredacted.
     pub arguments: Json,
-    /// Information about the request from the edge.
+    /// Information about the caller's request: transport, client and so on.
     pub request: Arc<RequestInfo>,
     /// Number of earlier rounds of this call.
     pub round: u32,
-    /// The decision log of the call, filled while it is processed.
+    /// Decision log of the call: the steps of rules and layers, filled while the call is processed.
     pub trail: DecisionLog,
 }
 
@@ -63,33 +65,33 @@ impl CallView {
     }
 }
 
-/// The progress of a call through the pipeline.
+/// Stage of a call in the pipeline, for a [`CallObserver`].
 #[derive(Clone, Debug)]
 pub enum CallStage {
-    /// The rules allowed it and it runs; with the item that it uses.
+    /// The rules allowed the call and it runs, with the item that it uses.
     Running(Arc<Item>),
 }
 
-/// The end of a round of a call.
+/// End of a round of a call (one request; an input request leads to another), with outcome, error, duration and size.
 #[derive(Clone, Debug)]
 pub struct CallEnd {
-    /// The outcome as in the audit log: `ok`, `tool_error`, `refused`, `timeout`, `waiting` and others.
+    /// Outcome of the call as in the audit log: `ok`, `tool_error`, `refused`, `timeout`, `waiting` and others.
     pub outcome: &'static str,
-    /// The error class as in the audit log (`code`), if it failed: `invalid`, `refused_person`, `busy` and others.
+    /// Error class of a failed call as in the audit log (`code`): `invalid`, `refused_person`, `busy` and others.
     pub code: Option<&'static str>,
-    /// The error message for the caller, if it failed.
+    /// Error message for the caller of a failed call.
     pub public: Option<String>,
-    /// Details of the failure for the operator only.
+    /// Details of the call's failure for the operator only.
     pub detail: Option<OperatorDetail>,
-    /// The ids of pending approvals; after them, the same call starts another round.
+    /// Ids of the approvals that the call waits for; after their decision, the same call starts another round.
     pub approvals: Vec<Arc<str>>,
-    /// The duration of the round.
+    /// Duration of the round of the call (one request; an input request leads to another).
     pub duration: Duration,
-    /// The size of the result in bytes.
+    /// Size of the call's result, in bytes.
     pub size: usize,
 }
 
-/// An observer that observes nothing.
+/// Call observer that ignores all events.
 pub struct NoObserver;
 
 impl CallObserver for NoObserver {

@@ -18,8 +18,8 @@ thread_local! {
 
 static WITHHOLD_EVERYWHERE: AtomicBool = AtomicBool::new(false);
 
-/// Withholds formatted panic messages in the whole process from now on. Use it in programs whose logs must not contain
-/// call data. The location of a panic is still logged.
+/// Installs a panic hook that withholds formatted panic messages in the whole process from now on. Use it in programs
+/// whose logs must not contain call data. The location of a panic is still logged.
 pub fn withhold_panic_messages() {
     WITHHOLD_EVERYWHERE.store(true, Relaxed);
     install_hook();

@@ -21,9 +21,9 @@ use toolgate_core::{
 /// As a rule it rejects calls before an approval is requested; as a layer it counts their outcomes.
 #[derive(Clone)]
 pub struct CircuitBreaker {
-    /// Failures in a row that open the circuit; default 10, 0 never opens it.
+    /// Failed calls in a row that open the circuit of a server; default 10, 0 never opens it.
     pub failures: u32,
-    /// Time for which an open circuit rejects calls; default 30 s.
+    /// Time for which a server's open circuit rejects calls; default 30 s.
     pub pause: Duration,
     circuits: Arc<Mutex<ServerCircuits>>,
 }
@@ -50,7 +50,7 @@ impl Default for CircuitBreaker {
 }
 
 impl CircuitBreaker {
-    /// Returns a breaker with other settings over the same circuits.
+    /// Returns a circuit breaker with other settings that shares the state of the servers' circuits.
     pub fn with_settings(&self, failures: u32, pause: Duration) -> CircuitBreaker {
         CircuitBreaker {
             failures,

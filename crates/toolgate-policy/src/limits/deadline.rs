@@ -15,18 +15,18 @@ use toolgate_core::{
     Outcome, ReporterEvent,
 };
 
-/// Deadline of calls: an idle timeout, which progress resets, and a hard cap.
+/// Layer that enforces the deadline of calls: an idle timeout, which progress resets, and a hard cap.
 ///
 /// Stands below `confirm` in the pipeline: the wait for an approver never counts, and each round has its own timeout.
 #[derive(Clone, Debug)]
 pub struct CallTimeout {
-    /// Idle timeout: maximum time without progress. Default: 60 s.
+    /// Idle timeout of calls by server: maximum time without a progress notification. Default: 60 s.
     pub idle: PerServer<Duration>,
-    /// Idle timeout of single tools, by their full names such as `files.search`.
+    /// Idle timeout of calls to single tools, by their full names such as `files.search`.
     pub tool_idle: HashMap<String, Duration>,
-    /// Hard cap, regardless of progress. Default: 15 minutes.
+    /// Maximum duration of a call, regardless of progress. Default: 15 minutes.
     pub max: Duration,
-    /// Number of open input requests of running calls. While it is above zero, no timeout runs.
+    /// Number of input requests of running calls that await a response. While it is above zero, no timeout runs.
     pub open_input_requests: Option<watch::Receiver<usize>>,
 }
 

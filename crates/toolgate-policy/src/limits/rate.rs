@@ -16,17 +16,17 @@ use toolgate_core::{
     Call, Caller, Error, ErrorKind, Item, LimitSubject, MaybeReady, Rule, RuleDecision,
 };
 
-/// A rate limit with its burst: `count` calls in each period, also all at once.
+/// Rate limit for calls with its burst: `count` calls in each period, also all at once.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct RateQuota {
-    /// Maximum number of calls; 0 means 1.
+    /// Maximum number of calls in each period; 0 means 1.
     pub count: u32,
-    /// The period.
+    /// Length of the period of the rate limit.
     pub per: Duration,
 }
 
 impl RateQuota {
-    /// Creates a quota per minute.
+    /// Creates a rate limit of `count` calls per minute.
     pub fn per_minute(count: u32) -> RateQuota {
         RateQuota {
             count,
@@ -53,20 +53,21 @@ impl RateQuota {
     }
 }
 
-/// A quota for some tools and callers.
+/// Rate limit for calls of the matching tools by the matching callers.
 #[derive(Clone, Debug)]
 pub struct RateRule {
-    /// Patterns of full item names.
+    /// Patterns of the full names of items that the rate limit applies to.
     pub tools: Vec<GlobPattern>,
-    /// Patterns of caller names; empty for all.
+    /// Patterns of the names of callers that the rate limit applies to; empty for all.
     pub callers: Vec<GlobPattern>,
-    /// Exceptions from `tools`.
+    /// Patterns of the full names of items that the rate limit does not apply to, despite `tools`.
     pub except: Vec<GlobPattern>,
-    /// The quota of each caller and tool.
+    /// Rate limit of each caller and tool.
     pub quota: RateQuota,
 }
 
-/// Rate limiter with a token bucket for each caller and tool. Clones share the buckets.
+/// Rate limiter of calls (a [`Rule`](toolgate_core::Rule)) with a token bucket for each caller and tool. Clones share
+/// the buckets.
 #[derive(Clone)]
 pub struct RateLimiter {
     rules: Arc<[RateRule]>,
@@ -85,8 +86,8 @@ type BucketKey = (LimitSubject, Arc<str>, bool);
 /// Looked up on each call with keys from inside the process: a fast hash with a random seed suffices.
 type BucketTable = AHashMap<BucketKey, TokenBucket>;
 
-/// Token bucket of one caller and tool, or of one server.
-/// Token bucket of a quota: full at first, and refilled continuously.
+/// Token bucket that limits the rate of calls of one caller and tool, or to one server. It is full at first, and
+/// refilled continuously.
 pub struct TokenBucket {
     tokens: f64,
     /// Time of the last refill.
@@ -95,7 +96,7 @@ pub struct TokenBucket {
 }
 
 impl TokenBucket {
-    /// Creates a full bucket.
+    /// Creates a full token bucket for this rate limit.
     pub fn new(quota: RateQuota, now: Instant) -> TokenBucket {
         TokenBucket {
             tokens: quota.count(),
@@ -111,7 +112,7 @@ impl TokenBucket {
         self.at = now;
     }
 
-    /// Takes a token.
+    /// Takes a token from the bucket, or returns the time until one is available.
     ///
     /// # Errors
     /// The bucket is empty; the value is the time until a token is available.
@@ -139,7 +140,7 @@ impl RateLimiter {
     /// Factor of the quota for later rounds: they answer input requests of a first round that was already counted.
     const LATER_ROUND_FACTOR: u32 = 10;
 
-    /// Creates a limiter. The first rule that matches caller and tool applies, else the default.
+    /// Creates a rate limiter. The first rule that matches caller and tool applies, else the default.
     pub fn new(rules: Vec<RateRule>, default: RateQuota) -> RateLimiter {
         RateLimiter {
             rules: rules.into(),
@@ -151,7 +152,7 @@ impl RateLimiter {
         }
     }
 
-    /// Returns a limiter with other rules over the same buckets: used tokens stay used.
+    /// Returns a rate limiter with other rules over the same token buckets: used tokens stay used.
     pub fn reloaded(&self, rules: Vec<RateRule>, default: RateQuota) -> RateLimiter {
         RateLimiter {
             rules: rules.into(),
@@ -163,7 +164,7 @@ impl RateLimiter {
         }
     }
 
-    /// Sets quotas for servers, by configured id, for all callers together.
+    /// Sets rate limits for servers, by configured id, for all callers together.
     pub fn per_server(
         mut self,
         servers: impl IntoIterator<Item = (String, RateQuota)>,
@@ -191,7 +192,8 @@ impl RateLimiter {
         }
     }
 
-    /// Returns a limiter without bucket levels, for processes that have the settings but not the buckets.
+    /// Returns a rate limiter whose bucket levels count as unknown. For processes that have the settings but not the
+    /// buckets.
     pub fn without_levels(mut self) -> RateLimiter {
         self.levels_known = false;
         self

@@ -7,22 +7,23 @@ use toolgate_core::{
     RefusalReason, ReporterEvent, Sanitizer, UntrustedContent,
 };
 
-/// Size limits of server content, in bytes unless noted.
+/// Size limits of content from servers (results, definitions, texts), in bytes unless noted.
 #[derive(Clone, Copy, Debug)]
 pub struct SizeLimits {
-    /// Maximum size of a result. Default: 16 MiB.
+    /// Maximum size of a call's result, in bytes. Default: 16 MiB.
     pub result: usize,
-    /// Maximum number of blocks in a result. Default: 1000.
+    /// Maximum number of content blocks in a result. Default: 1000.
     pub blocks: usize,
-    /// Maximum size of a definition; the entry of a skill may be four times as long. Default: 64 KiB.
+    /// Maximum size of an item definition, in bytes; the entry of a skill may be four times as long. Default: 64 KiB.
     pub definition: usize,
-    /// Maximum size of a description. Default: 8 KiB.
+    /// Maximum size of an item's description, in bytes. Default: 8 KiB.
     pub description: usize,
-    /// Maximum size of server instructions, error texts and progress messages; for [`TextTruncation`]. Default: 8 KiB.
+    /// Maximum size of server instructions, error texts and progress messages, in bytes; for [`TextTruncation`].
+    /// Default: 8 KiB.
     pub text: usize,
-    /// Maximum size of the data of a log message; larger messages are dropped. Default: 64 KiB.
+    /// Maximum size of the data of a server's log message, in bytes; larger messages are dropped. Default: 64 KiB.
     pub log: usize,
-    /// Maximum size of all input requests of one round. Default: 64 KiB.
+    /// Maximum size of all input requests of one round of a call, in bytes. Default: 64 KiB.
     pub input_requests: usize,
 }
 
@@ -73,11 +74,11 @@ impl Sanitizer for SizeLimits {
     }
 }
 
-/// Truncates long texts. It runs after secrets are redacted: half a secret would not be detected.
+/// Sanitizer that truncates long texts from servers: instructions, error texts, progress and log messages. It runs
+/// after secrets are redacted: half a secret would not be detected.
 #[derive(Clone, Copy, Debug)]
 pub struct TextTruncation {
-    /// Maximum size in bytes of server instructions, error texts, progress messages, and the level and logger of log
-    /// messages.
+    /// Maximum size of texts from servers, in bytes: instructions, error texts, progress and log messages.
     pub text: usize,
 }
 
@@ -133,7 +134,7 @@ impl Sanitizer for TextTruncation {
 }
 
 impl SizeLimits {
-    /// Returns the sanitizer that truncates texts to these limits.
+    /// Returns the sanitizer that truncates texts from servers to these limits.
     pub fn truncation(&self) -> TextTruncation {
         TextTruncation { text: self.text }
     }

@@ -3,16 +3,17 @@
 use toolgate_core::Json;
 use toolgate_protocol::json::JsonKind;
 
-/// One difference between two definitions.
+/// Difference between two definitions of an item (the pinned and the current one), at one JSON path.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct DefinitionDifference {
-    /// Path, for example `inputSchema.properties.path.description`; empty for the whole document.
+    /// Path of the JSON member that differs between two item definitions, for example
+    /// `inputSchema.properties.path.description`; empty for the whole document.
     pub path: String,
-    /// Old value as JSON; `None` if there was none.
+    /// Old value of the JSON member that differs between two item definitions; `None` if there was none.
     pub old: Option<String>,
-    /// New value as JSON; `None` if there is none.
+    /// New value of the JSON member that differs between two item definitions; `None` if there is none.
     pub new: Option<String>,
-    /// True for a cosmetic difference: white space, the case of a title, the order of icons.
+    /// True for a difference without meaning: white space, the case of a title, the order of icons.
     pub cosmetic: bool,
 }
 
@@ -21,7 +22,8 @@ const MAX_DIFFERENCES: usize = 200;
 /// Arrays without a significant order.
 const UNORDERED: [&str; 2] = ["icons", "required"];
 
-/// Returns the differences between two JSON texts. Texts that are not JSON are compared as a whole.
+/// Returns the differences between two item definitions, given as JSON texts. Texts that are not JSON are compared as a
+/// whole.
 pub fn diff(old: &str, new: &str) -> Vec<DefinitionDifference> {
     let read = |text: &str| Json::read(text.as_bytes().to_vec(), &Default::default());
     let mut found = DifferenceCollector(Vec::new());

@@ -2,29 +2,30 @@
 
 use std::{fmt, sync::Arc};
 
-/// Event about a definition, reported to the operator once.
+/// Event about a new, changed or suspicious item definition, reported to the operator once.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct PinEvent {
-    /// Configured id of the server.
+    /// Configured id of the server whose definition the event is about.
     pub server: Arc<str>,
-    /// `tool`, `resource`, `resource template`, `prompt` or `instructions`.
+    /// Kind of the definition: `tool`, `resource`, `resource template`, `prompt` or `instructions`.
     pub kind: String,
-    /// Full name as in rules, for example `server.tool`; `server.instructions` for the instructions of a server.
+    /// Full name of the item as in rules, for example `server.tool`; `server.instructions` for the instructions of a
+    /// server.
     pub name: String,
-    /// Kind of event.
+    /// Kind of the event: new, changed or flagged definition.
     pub what: PinEventKind,
-    /// True if it is hidden from callers now.
+    /// True if the item is hidden from callers now.
     pub hidden: bool,
 }
 
-/// Kind of a pin event.
+/// Kind of an event about an item definition: new, changed or flagged.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum PinEventKind {
-    /// A new definition that must be accepted.
+    /// A new item definition must be accepted by the operator.
     New,
-    /// A definition that differs from the accepted one, with the paths that differ.
+    /// The item definition differs from the accepted one, at these paths.
     Changed(Vec<String>),
-    /// A warning, for example about a confusable name.
+    /// A warning about the item, for example that its name is confusable with another one.
     Flag(String),
 }
 

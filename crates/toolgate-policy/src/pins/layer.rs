@@ -249,14 +249,14 @@ impl Layer for PinObserver {
     }
 }
 
-/// Rule that hides every definition that is not accepted.
+/// Rule that hides and denies every item whose definition is not accepted (pinned).
 ///
 /// It reads the state that the pin layer at the end of the pipeline wrote on the item. Items without a state are
 /// hidden.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PinRule;
 
-/// Returns the reason why the pin hides an item from callers.
+/// Returns the reason why an item is hidden from callers by its pin, or `None`.
 pub fn hidden_reason(item: &Item) -> Option<&str> {
     match &item.pin {
         Some(pin) => pin.hidden_reason.as_deref(),

@@ -32,39 +32,40 @@ use std::{collections::HashMap, fmt, sync::Arc};
 use table::PinTable;
 use toolgate_core::{Error, Item, ServerInstructions};
 
-/// Action for a definition that is seen for the first time.
+/// Action for an item definition that a server lists for the first time.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum NewDefinitionAction {
-    /// Accept it.
+    /// Accepts the new definition.
     #[default]
     Accept,
-    /// Hide it until an operator accepts it.
+    /// Hides the item until an operator accepts the new definition.
     Ask,
 }
 
-/// Action for a definition that differs from the accepted one.
+/// Action for an item definition that differs from the accepted (pinned) one.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum ChangedDefinitionAction {
-    /// Hide it until an operator accepts it.
+    /// Hides the item until an operator accepts the changed definition.
     #[default]
     Hide,
-    /// Report it, but keep it usable.
+    /// Reports the changed definition, but keeps the item usable.
     Warn,
-    /// Accept it and audit it.
+    /// Accepts the changed definition and records it in the audit log.
     Allow,
 }
 
-/// Action for tools and prompts with confusable names.
+/// Action for tools and prompts whose names look like another one's (confusable characters).
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum ConfusableNameAction {
-    /// Report and audit them.
+    /// Reports tools and prompts with confusable names, also in the audit log.
     #[default]
     Flag,
-    /// Also hide both.
+    /// Reports tools and prompts with confusable names, and hides each of them.
     Hide,
 }
 
-/// Pins and their settings. Clones share the pins.
+/// Pins of item definitions: the accepted digest of each definition, against silent changes by a server. Clones share
+/// the pins.
 #[derive(Clone)]
 pub struct Pins {
     on_new: PerServer<NewDefinitionAction>,
@@ -78,7 +79,8 @@ pub struct Pins {
 }
 
 impl Pins {
-    /// Creates pins in a store with the defaults: new definitions are accepted, changed ones are hidden.
+    /// Creates the pins of item definitions in a store, with the defaults: new definitions are accepted, changed ones
+    /// are hidden.
     pub fn new(store: Arc<dyn StateStore>, recorder: Arc<AuditRecorder>) -> Pins {
         Pins {
             on_new: PerServer::default(),
@@ -92,78 +94,85 @@ impl Pins {
         }
     }
 
-    /// Sets the action for new definitions. Default: accept.
-    pub fn on_new(mut self, first: PerServer<NewDefinitionAction>) -> Pins {
-        self.on_new = first;
+    /// Sets the action for new item definitions, by server. Default: accept.
+    pub fn on_new(mut self, action: PerServer<NewDefinitionAction>) -> Pins {
+        self.on_new = action;
         self
     }
 
-    /// Sets the action for changed definitions. Default: hide.
-    pub fn on_change(mut self, change: PerServer<ChangedDefinitionAction>) -> Pins {
-        self.on_change = change;
+    /// Sets the action for changed item definitions, by server. Default: hide.
+    pub fn on_change(mut self, action: PerServer<ChangedDefinitionAction>) -> Pins {
+        self.on_change = action;
         self
     }
 
-    /// Sets the action for confusable names. Default: flag.
-    pub fn on_confusable(mut self, then: ConfusableNameAction) -> Pins {
-        self.on_confusable = then;
+    /// Sets the action for tools and prompts with confusable names. Default: flag.
+    pub fn on_confusable(mut self, action: ConfusableNameAction) -> Pins {
+        self.on_confusable = action;
         self
     }
 
-    /// Sets the maximum number of pinned definitions per server. Default: 10,000. Further definitions are hidden.
+    /// Sets the maximum number of pinned item definitions per server. Default: 10,000. Further definitions are hidden.
     pub fn max_per_server(mut self, per_server: usize) -> Pins {
         self.max_per_server = per_server;
         self
     }
 
-    /// Sets the identity of each server by configured id: its command or address. Only a digest is stored, and another
+    /// Sets the identity (command or address) of each server, by configured id. Only a digest is stored, and another
     /// identity is another server.
-    pub fn identities(mut self, all: impl IntoIterator<Item = (String, String)>) -> Pins {
-        let all = all
+    pub fn identities(mut self, identities: impl IntoIterator<Item = (String, String)>) -> Pins {
+        let identities = identities
             .into_iter()
             .map(|(id, is)| (id, canonical::digest_of(&is)));
-        self.identities = Arc::new(all.collect());
+        self.identities = Arc::new(identities.collect());
         self
     }
 
-    /// Restricts the pins to one server. Without a configured identity, its id must suffice.
+    /// Restricts the pins (accepted item definitions) to those of one server. Without a configured identity, its id
+    /// must suffice.
     pub fn only(mut self, server: &str) -> Pins {
         let identity = self.identity_of(server);
         self.identities = Arc::new(HashMap::from([(server.to_owned(), identity)]));
         self
     }
 
-    /// Sets the handler of pin events. Each event is reported once; the function must not block.
-    pub fn on_event(mut self, told: impl Fn(PinEvent) + Send + Sync + 'static) -> Pins {
-        self.on_event = Arc::new(told);
+    /// Sets the function that receives events about new, changed or suspicious item definitions. Each event is reported
+    /// once; the function must not block.
+    pub fn on_event(mut self, on_event: impl Fn(PinEvent) + Send + Sync + 'static) -> Pins {
+        self.on_event = Arc::new(on_event);
         self
     }
 
-    /// Sets the audit recorder.
+    /// Sets the audit recorder, which records new and changed item definitions and the operator's decisions.
     pub fn with_recorder(mut self, recorder: Arc<AuditRecorder>) -> Pins {
         self.recorder = recorder;
         self
     }
 
-    /// Follows decisions of other processes and notifies callers of changed lists. Runs until it is dropped.
+    /// Follows pin decisions of other processes and notifies callers of changed item lists. Runs until it is dropped.
     pub async fn follow(&self) {
         self.table.follow().await;
     }
 
-    /// Pins the instructions of a server if they are new, and reports whether they may be passed on.
+    /// Records the pin of a server's `instructions` if they are new, and reports whether they may be passed on.
     ///
     /// # Errors
     /// The pin cannot be stored. The instructions must not be passed on then.
-    pub async fn observe_instructions(&self, about: &ServerInstructions) -> Result<bool, Error> {
-        let thing = self.observed_instructions(about);
+    pub async fn observe_instructions(
+        &self,
+        instructions: &ServerInstructions,
+    ) -> Result<bool, Error> {
+        let thing = self.observed_instructions(instructions);
         self.table.refresh();
         self.observe(&thing).await?;
         Ok(self.judge(&thing).1.is_none())
     }
 
-    /// Reports whether the instructions of a server are accepted.
-    pub fn accepts_instructions(&self, about: &ServerInstructions) -> bool {
-        self.judge(&self.observed_instructions(about)).1.is_none()
+    /// Reports whether the `instructions` of a server match the accepted pin, so that they may be passed on.
+    pub fn accepts_instructions(&self, instructions: &ServerInstructions) -> bool {
+        self.judge(&self.observed_instructions(instructions))
+            .1
+            .is_none()
     }
 
     fn emit(&self, event: PinEvent) {
@@ -193,12 +202,13 @@ impl fmt::Debug for Pins {
     }
 }
 
-/// Returns the key prefix of the pins of a server with this identity (command or address).
-pub fn key_prefix(server: &str, is: &str) -> String {
-    table::key_prefix(server, &canonical::digest_of(is))
+/// Returns the store's key prefix for the pins of a server with this identity (command or address).
+pub fn key_prefix(server: &str, identity: &str) -> String {
+    table::key_prefix(server, &canonical::digest_of(identity))
 }
 
-/// Returns the pin state of an item for rules: `new`, `accepted` or `changed`. Items without a state are `new`.
+/// Returns the pin state of an item's definition for rules: `new`, `accepted` or `changed`. Items without a state are
+/// `new`.
 pub fn state(item: &Item) -> &'static str {
     item.pin.as_ref().map_or("new", |pin| pin.state.as_str())
 }

@@ -10,73 +10,74 @@ use std::{fmt, sync::Arc};
 use toolgate_core::{Error, ItemKind, Json, PinState};
 use toolgate_journal::AuditEntry;
 
-/// View of a pin for operators.
+/// View of the pin of an item definition, for the operator's review.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PinView {
-    /// Configured id of the server.
+    /// Configured id of the server that the pinned definition is from.
     pub server: Arc<str>,
-    /// `tool`, `resource`, `resource template`, `prompt` or `instructions`.
+    /// Kind of the pinned definition: `tool`, `resource`, `resource template`, `prompt` or `instructions`.
     pub kind: String,
-    /// Full name, for example `server.tool`; `server.instructions` for the instructions of a server.
+    /// Full name of the pinned item, for example `server.tool`; `server.instructions` for the instructions of a server.
     pub name: String,
-    /// State. `New` and `Changed` pins await a decision unless they are rejected.
+    /// State of the pin: new, accepted or changed. `New` and `Changed` pins await a decision unless they are rejected.
     pub state: PinState,
-    /// Operator who rejected the new definition.
+    /// Operator who rejected the new definition; `None` if it was not rejected.
     pub rejected_by: Option<String>,
-    /// Time of first sight, in Unix milliseconds.
+    /// Time at which the item was first listed, in Unix milliseconds.
     pub first_seen: u64,
-    /// Digest of the accepted definition.
+    /// Digest of the accepted definition; `None` if none was accepted.
     pub accepted_digest: Option<Arc<str>>,
-    /// Origin of the acceptance: `first sight`, `setting`, `console` or `terminal`.
+    /// Origin of the definition's acceptance: `first sight`, `setting`, `console` or `terminal`.
     pub accepted_by: Option<String>,
-    /// Time of acceptance, in Unix milliseconds.
+    /// Time of the definition's acceptance, in Unix milliseconds.
     pub accepted_at: Option<u64>,
-    /// Digest of the new or changed definition.
+    /// Digest of the new or changed definition that awaits a decision.
     pub pending_digest: Option<Arc<str>>,
-    /// Differences; empty if there are none, or if one of the definitions is too long to store.
+    /// Differences of the new definition from the accepted one; empty if there are none, or if a definition is too long
+    /// to store.
     pub differences: Vec<DefinitionDifference>,
-    /// New definition as canonical JSON, if none was accepted before.
+    /// New definition as canonical JSON, if no definition was accepted before.
     pub pending_text: Option<String>,
-    /// True if the new or changed definition is hidden from callers.
+    /// True if the item's new or changed definition is hidden from callers.
     pub hidden: bool,
 }
 
-/// Stored definitions of a pin, for any identity (command or address) of its server.
+/// Stored definitions of a pinned item, accepted and pending, for any identity (command or address) of its server.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StoredPin {
-    /// Configured id of the server.
+    /// Configured id of the server that the stored definitions are from.
     pub server: Arc<str>,
-    /// Kind of item.
+    /// Kind of the pinned item.
     pub kind: ItemKind,
-    /// Full name, for example `server.tool`.
+    /// Full name of the pinned item, for example `server.tool`.
     pub name: String,
-    /// True if the server still has the identity that it had then.
+    /// True if the server's identity (command or address) is still that under which the pin was stored.
     pub same_identity: bool,
-    /// Accepted definition.
+    /// Definition of the item that was accepted; `None` if none was.
     pub accepted: Option<PinnedText>,
-    /// Different definition that the server sent since.
+    /// Different definition of the item that the server listed since, which awaits a decision.
     pub pending: Option<PinnedText>,
 }
 
-/// A stored definition.
+/// Stored item definition of a pin, with the time at which it was stored.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PinnedText {
-    /// Canonical JSON; absent if it is too long to store.
+    /// Item definition as canonical JSON; `None` if it is too long to store.
     pub text: Option<String>,
-    /// Time since when it is stored, in Unix milliseconds.
+    /// Time at which the item definition was stored, in Unix milliseconds.
     pub stored_at: u64,
 }
 
-/// Reason why a decision failed.
+/// Error of accepting, rejecting or forgetting a pinned item definition.
 #[derive(Debug)]
 pub enum PinError {
-    /// No pin has this name.
+    /// No pin (accepted or pending item definition) has this name.
     Unknown,
-    /// The pin needs no decision.
+    /// The item definition needs no decision: the current one is already accepted.
     NothingToDecide,
-    /// The definition changed again since it was reviewed.
+    /// The item definition changed again since it was reviewed.
     ChangedSinceReview,
-    /// The decision could not be stored.
+    /// The decision on the item definition could not be stored.
     NotStored(Error),
 }
 
@@ -98,25 +99,25 @@ impl fmt::Display for PinError {
 impl std::error::Error for PinError {}
 
 impl Pins {
-    /// Returns all pins of the servers with their current identities, or of one server.
+    /// Returns views of all pins of the servers with their current identities, or of one server.
     pub fn views(&self, server: Option<&str>) -> Vec<PinView> {
         let rows = self.rows(server, |_| true);
         rows.iter().map(|(_, row)| self.view(row)).collect()
     }
 
-    /// Returns the pending and rejected pins, pending ones first, at most `most`.
-    pub fn awaiting_decision(&self, most: usize) -> Vec<PinView> {
+    /// Returns views of the pins that await a decision, then of rejected ones, at most `max_pins` in total.
+    pub fn awaiting_decision(&self, max_pins: usize) -> Vec<PinView> {
         let mut rows = self.rows(None, |row| row.pending_definition().is_some());
         rows.sort_by_key(|(_, row)| {
             row.other
                 .as_ref()
                 .is_some_and(|one| one.rejected_by.is_some())
         });
-        let first = rows.iter().take(most);
+        let first = rows.iter().take(max_pins);
         first.map(|(_, row)| self.view(row)).collect()
     }
 
-    /// Returns the stored definitions of these servers by name, without instructions.
+    /// Returns the stored item definitions of the configured servers by name, without `instructions`.
     pub fn stored(&self) -> Vec<StoredPin> {
         self.table.refresh_now();
         let mut ids: Vec<&String> = self.identities.keys().collect();
@@ -126,7 +127,7 @@ impl Pins {
         rows.filter_map(|(_, row)| self.stored_pin(&row)).collect()
     }
 
-    /// Returns the last instructions of a server with its current identity, if they are stored.
+    /// Returns the last stored `instructions` of a server with its current identity, or `None`.
     pub fn stored_instructions(&self, server: &str) -> Option<String> {
         let is = |row: &PinRow| row.kind == INSTRUCTIONS;
         let (_, row) = self.rows(Some(server), is).into_iter().next()?;
@@ -157,14 +158,14 @@ impl Pins {
         })
     }
 
-    /// Returns the pins of a name; a resource and a template may share one.
+    /// Returns views of the pins of an item name; a resource and a resource template may share one.
     pub fn find(&self, name: &str) -> Vec<PinView> {
         let rows = self.named(name);
         rows.iter().map(|(_, row)| self.view(row)).collect()
     }
 
-    /// Accepts the new or changed definition of a name. `digest` is the beginning (at least 8 digits) of the reviewed
-    /// digest.
+    /// Accepts the new or changed item definition of a name, if it still has the reviewed digest. `digest` is the
+    /// beginning (at least 8 digits) of the reviewed digest.
     ///
     /// # Errors
     /// [`PinError`]; nothing is accepted then.
@@ -172,14 +173,20 @@ impl Pins {
         &self,
         name: &str,
         digest: Option<&str>,
-        by: &str,
+        operator: &str,
     ) -> Result<usize, PinError> {
-        self.decide(name, digest, |row| accept(row, by), "accept", by)
-            .await
+        self.decide(
+            name,
+            digest,
+            |row| accept(row, operator),
+            "accept",
+            operator,
+        )
+        .await
     }
 
-    /// Rejects the new or changed definition of a name: hides it until it changes again. The accepted definition may
-    /// still come back.
+    /// Rejects the new or changed item definition of a name: hides it until it changes again. The accepted definition
+    /// may still come back.
     ///
     /// # Errors
     /// [`PinError`]; the pin stays pending then.
@@ -187,17 +194,23 @@ impl Pins {
         &self,
         name: &str,
         digest: Option<&str>,
-        by: &str,
+        operator: &str,
     ) -> Result<usize, PinError> {
-        self.decide(name, digest, |row| reject(row, by), "reject", by)
-            .await
+        self.decide(
+            name,
+            digest,
+            |row| reject(row, operator),
+            "reject",
+            operator,
+        )
+        .await
     }
 
-    /// Accepts all pending pins of a server, not rejected ones. Returns their number.
+    /// Accepts all new and changed item definitions of a server, except rejected ones. Returns their number.
     ///
     /// # Errors
     /// [`PinError`]; some pins may be accepted already.
-    pub async fn accept_all(&self, server: &str, by: &str) -> Result<usize, PinError> {
+    pub async fn accept_all(&self, server: &str, operator: &str) -> Result<usize, PinError> {
         if !self.identities.contains_key(server) {
             return Err(PinError::Unknown);
         }
@@ -207,7 +220,7 @@ impl Pins {
         };
         let mut count = 0;
         for (key, row) in self.rows(Some(server), waits) {
-            self.write(&key, row, |row| accept(row, by), "accept", by)
+            self.write(&key, row, |row| accept(row, operator), "accept", operator)
                 .await?;
             count += 1;
         }
@@ -215,11 +228,11 @@ impl Pins {
         Ok(count)
     }
 
-    /// Deletes the pins of a name: the next definition under this name is new. Returns their number.
+    /// Deletes the pins of an item name: the next definition under this name is new. Returns their number.
     ///
     /// # Errors
     /// [`PinError`]; earlier pins of the name may be deleted already.
-    pub async fn forget(&self, name: &str, by: &str) -> Result<usize, PinError> {
+    pub async fn forget(&self, name: &str, operator: &str) -> Result<usize, PinError> {
         let mut rows = self.named(name);
         rows.extend(self.unreadable(name));
         if rows.is_empty() {
@@ -227,7 +240,7 @@ impl Pins {
         }
         for (key, row) in &rows {
             self.table.remove(key).await.map_err(PinError::NotStored)?;
-            self.record(row, "forget", by);
+            self.record(row, "forget", operator);
         }
         self.table.notify_decision();
         Ok(rows.len())

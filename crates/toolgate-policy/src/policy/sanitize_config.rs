@@ -5,22 +5,23 @@ use crate::{
     UntrustedMarker,
 };
 
-/// Settings of the sanitizers and of the checks of outbound arguments. All are on by default except `untrusted_marker`.
+/// Settings of the sanitizers of content from servers, and of the checks of outbound arguments. All are on by default
+/// except `untrusted_marker`.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct SanitizeConfig {
-    /// Handling of secrets in server content.
+    /// Sanitizer for secrets (tokens, keys) in content from servers.
     pub secrets: SecretRedactor,
-    /// Handling of calls with secrets in their arguments.
+    /// Rule for calls with secrets (tokens, keys) in their arguments.
     pub outbound_secrets: OutboundSecrets,
-    /// Handling of calls with placeholders of this program in their arguments.
+    /// Rule for calls with redaction placeholders of this program (`[redacted:RULE]`) in their arguments.
     pub placeholders: Placeholders,
-    /// Verification of images and audio against their declared types.
+    /// Sanitizer that verifies images and audio from servers against their declared types.
     pub media: MediaSanitizer,
-    /// Handling of links to executable content.
+    /// Sanitizer that withholds links to executable content.
     pub links: LinkSanitizer,
-    /// Error text of servers as passed to callers.
+    /// Sanitizer of error messages from servers as passed to callers.
     pub errors: ErrorSanitizer,
-    /// Marking of server results as untrusted. Default: none.
+    /// Sanitizer that marks texts in results as untrusted content from a server. Default: none.
     pub untrusted_marker: UntrustedMarker,
 }

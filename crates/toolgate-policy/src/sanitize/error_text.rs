@@ -4,20 +4,20 @@ use crate::PerServer;
 use std::sync::Arc;
 use toolgate_core::{Error, ErrorKind, Item, Origin, SanitizeContext, Sanitizer, UntrustedContent};
 
-/// Part of a server's error that callers receive.
+/// Part of a server's error that callers receive: the message, or only the code.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum ErrorTextMode {
-    /// The message, sanitized like all content.
+    /// The server's error message, sanitized like all content.
     #[default]
     Message,
-    /// Only the code, without the message.
+    /// Only the server's error code, without the message.
     Class,
 }
 
-/// Removes the messages from errors of servers. A failure that a tool reports is a result and stays.
+/// Sanitizer that removes the messages from errors of servers. A failure that a tool reports is a result and stays.
 #[derive(Clone, Debug, Default)]
 pub struct ErrorSanitizer {
-    /// Part of the error that is passed on, by server.
+    /// Part of a server's error that is passed on to callers, by server.
     pub text: PerServer<ErrorTextMode>,
 }
 

@@ -8,7 +8,7 @@ use toolgate_core::{
 };
 use toolgate_protocol::{json::ArrayWriter, placeholder};
 
-/// Withholds links that run a program or a script.
+/// Sanitizer that withholds resource links that run a program or a script.
 ///
 /// A `resource_link` in a result is a link: a host may show it and open it in a browser. The URI of a resource, a
 /// template or an embedded resource is a name that only `resources/read` uses, so servers may choose any scheme for
@@ -16,10 +16,10 @@ use toolgate_protocol::{json::ArrayWriter, placeholder};
 /// The source of an icon is an `https:` or `http:` URL, or a `data:` image that is not SVG.
 #[derive(Clone, Debug)]
 pub struct LinkSanitizer {
-    /// Enables the check, by server. Default: all servers.
+    /// True to check links, by server. Default: all servers.
     pub check: PerServer<bool>,
-    /// Allowlist of link schemes in lower case, by configured server id. Without one, a server may use all schemes
-    /// except the dangerous ones.
+    /// Allowlist of URI schemes of links, in lower case, by configured server id. Without one, a server may use all
+    /// schemes except the dangerous ones.
     pub allowed_schemes: HashMap<String, Vec<String>>,
 }
 

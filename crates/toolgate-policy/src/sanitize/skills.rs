@@ -13,7 +13,7 @@ use toolgate_protocol::{
     method::skills::{equal_values, read_frontmatter},
 };
 
-/// Checks the files of skills against the digest, the size and the frontmatter in their entry, and withholds skills
+/// Sanitizer that checks the files of skills against their listed digest, size and frontmatter. It withholds skills
 /// without digests. The entry itself is pinned, so a changed file means a changed skill.
 ///
 /// As a layer it is outside of all sanitizers: a file that a sanitizer changed no longer matches and is rejected. As
@@ -82,7 +82,7 @@ impl Layer for SkillIntegrity {
     }
 }
 
-/// Checks that a file of a skill matches the entry of the skill.
+/// Checks that a file of a skill matches the digest, size and frontmatter in the listed entry of the skill.
 ///
 /// # Errors
 /// Returns the reason if it does not.

@@ -8,13 +8,13 @@ use toolgate_core::{
 };
 use toolgate_protocol::placeholder;
 
-/// Puts a line with the server's name before and after each text of a result.
+/// Sanitizer that marks texts in results as untrusted: a line with the server's name goes before and after each.
 ///
 /// The lines contain the id of the call, which the server does not know, so it cannot forge the end of its part. The
 /// markers help a model that is instructed about them; they detect nothing.
 #[derive(Clone, Debug, Default)]
 pub struct UntrustedMarker {
-    /// Marking of texts, by server. Default: off.
+    /// True to mark texts in results, by server. Default: off.
     pub mark: PerServer<bool>,
 }
 

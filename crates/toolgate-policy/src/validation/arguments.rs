@@ -21,15 +21,15 @@ use toolgate_core::{
 };
 pub use uri::UriSpelling;
 
-/// Rule that validates arguments: of tools against `inputSchema`, of prompts against their declared arguments, and the
-/// URIs of resources.
+/// Rule that validates call arguments: of tools against `inputSchema`, of prompts against their declared arguments, and
+/// the URIs of resources.
 #[derive(Clone, Debug)]
 pub struct ArgumentValidation {
-    /// Permission for arguments that a schema does not name, by server.
+    /// True to allow arguments that the tool's `inputSchema` does not name, by server.
     pub allow_unknown: PerServer<bool>,
-    /// Allowed spellings of resource URIs, by server.
+    /// Accepted spellings of resource URIs, by server.
     pub uri_spelling: PerServer<UriSpelling>,
-    /// Permission to leave out required arguments with a default, by server. The sent arguments do not change.
+    /// Policy for required arguments that have a default in the schema, by server. The sent arguments do not change.
     pub required_defaults: PerServer<RequiredDefaults>,
 }
 
@@ -55,7 +55,8 @@ impl CompiledInputSchema {
 }
 
 impl ArgumentValidation {
-    /// Validates arguments of a tool as far as that is fast. The call validates them again in full.
+    /// Validates arguments of a tool against its `inputSchema` as far as that is fast. The call validates them again in
+    /// full.
     ///
     /// # Errors
     /// The reason why they are invalid.
@@ -237,7 +238,7 @@ const OPEN_SCHEMA_KEYWORDS: [&str; 14] = [
     "dependencies",
 ];
 
-/// Reports whether a schema only accepts the members that it names.
+/// Reports whether a JSON Schema of an object only accepts the members that it names.
 pub fn is_closed(schema: &Value) -> bool {
     schema.get("properties").is_some_and(Value::is_object)
         && !OPEN_SCHEMA_KEYWORDS

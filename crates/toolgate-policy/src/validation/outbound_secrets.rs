@@ -10,24 +10,25 @@ use toolgate_core::{
     Call, Error, ErrorKind as Failure, Item, MaybeReady, Op, RefusalReason, Rule, RuleDecision,
 };
 
-/// Policy for a call with a likely secret in its arguments or URI (`outbound_secrets`).
+/// Policy for a call with a likely secret (token, key) in its arguments or URI (`outbound_secrets`).
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum OnOutboundSecret {
-    /// Asks a person to approve the call.
+    /// Requires a person's approval of the call with the secret.
     #[default]
     Ask,
-    /// Denies the call.
+    /// Denies the call with the secret.
     Deny,
-    /// Allows the call, with a line in its decision log.
+    /// Allows the call with the secret, with a line in its decision log.
     Warn,
-    /// Allows the call without a search.
+    /// Allows all calls without a search for secrets.
     Pass,
 }
 
-/// Rule that detects secrets in outbound arguments and URIs. It reports the secret rule and the place, never the secret.
+/// Rule that detects secrets (tokens, keys) in the arguments and URIs of calls to servers. It reports the secret rule
+/// and the place, never the secret.
 #[derive(Clone, Debug, Default)]
 pub struct OutboundSecrets {
-    /// Policy for each server. Default: ask.
+    /// Policy for calls with likely secrets in their arguments, by server. Default: ask.
     pub found: PerServer<OnOutboundSecret>,
 }
 

@@ -12,23 +12,23 @@ use toolgate_core::{
     BoxFuture, Call, Error, ErrorKind, Item, Layer, Next, Outcome, Output, RefusalReason,
 };
 
-/// Policy for a result that violates its `outputSchema`.
+/// Policy for a tool result that does not match its `outputSchema`.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum OnInvalidOutput {
-    /// Returns an error to the caller instead.
+    /// Returns an error to the caller instead of the invalid result.
     #[default]
     Block,
-    /// Lets it pass, and logs it in the audit log.
+    /// Passes the invalid result on, and logs it in the audit log.
     Warn,
-    /// Does not validate.
+    /// Does not validate results.
     Pass,
 }
 
-/// Layer that validates structured results against the output schema. Errors of the tool (`isError`) have no structured
-/// content and pass.
+/// Layer that validates the structured results of tools against their output schema (`outputSchema`). Errors of the
+/// tool (`isError`) have no structured content and pass.
 #[derive(Clone, Debug, Default)]
 pub struct OutputValidation {
-    /// The policy for invalid results, by server.
+    /// Policy for results that do not match their `outputSchema`, by server.
     pub on_invalid: PerServer<OnInvalidOutput>,
 }
 

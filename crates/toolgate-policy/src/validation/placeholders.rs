@@ -10,23 +10,24 @@ use toolgate_core::{
 };
 use toolgate_protocol::placeholder;
 
-/// Policy for a call with a placeholder in its arguments.
+/// Policy for a call with a redaction placeholder (`[redacted:RULE]`) in its arguments.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum OnPlaceholder {
-    /// Asks a person.
+    /// Requires a person's approval of the call with the placeholder.
     #[default]
     Ask,
-    /// Denies the call.
+    /// Denies the call with the placeholder.
     Deny,
-    /// Lets it pass.
+    /// Allows the call with the placeholder.
     Allow,
 }
 
-/// Rule that finds placeholders such as `[redacted:password]` in arguments: an agent that reads a file, edits it and
-/// writes it back would replace the secret by them. It searches all strings and keys, at any depth, and resource URIs.
+/// Rule that finds redaction placeholders such as `[redacted:password]` in call arguments: an agent that reads a file,
+/// edits it and writes it back would replace the secret by them. It searches all strings and keys, at any depth, and
+/// resource URIs.
 #[derive(Clone, Debug, Default)]
 pub struct Placeholders {
-    /// The policy for such calls, by server.
+    /// Policy for calls with redaction placeholders in their arguments, by server.
     pub found: PerServer<OnPlaceholder>,
 }
 

@@ -13,14 +13,16 @@ use toolgate_core::{
 };
 use toolgate_protocol::json::ObjectWriter;
 
-/// Limits on remembered resource links. The oldest links are evicted first.
+/// Limits on the resource links in call results that an aggregate of servers remembers, so that callers can read them.
+/// The oldest links are evicted first.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct LinkLimits {
-    /// Maximum number of remembered links per caller. Default: 256. With 0, no unlisted link can be read.
+    /// Maximum number of remembered resource links per caller. Default: 256. With 0, no unlisted link can be read.
     pub per_caller: usize,
-    /// Maximum number of callers with remembered links. Default: 1,024.
+    /// Maximum number of callers whose resource links are remembered. Default: 1,024.
     pub callers: usize,
-    /// Maximum length of a URI, in bytes; longer links are not remembered. Default: 8 KiB.
+    /// Maximum length of the URI of a remembered resource link, in bytes; longer ones are not remembered. Default: 8
+    /// KiB.
     pub max_uri_bytes: usize,
 }
 

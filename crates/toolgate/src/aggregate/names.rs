@@ -18,10 +18,10 @@ const HASH_SEPARATOR: &str = "-x";
 const HASH_CHARS: usize = 12;
 const HASH_ALPHABET: &[u8; 32] = b"0123456789abcdefghijklmnopqrstuv";
 
-/// Error for a prefix with which two names could collide.
+/// Error for a joined server's name prefix that is invalid or that another server already uses.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct PrefixError {
-    /// The rejected prefix.
+    /// The rejected name prefix.
     pub prefix: String,
     reason: &'static str,
 }
@@ -76,13 +76,13 @@ pub(super) fn check_inner<'a>(prefixes: impl Iterator<Item = &'a str>) -> Result
     }
 }
 
-/// Rules for names of tools and prompts: allowed characters and length.
+/// Allowed characters and length of tool and prompt names that joined servers offer; other names are changed to fit.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum NameRules {
-    /// The specification's rule: `[A-Za-z0-9_.-]`, 1 to 128 characters.
+    /// The MCP specification's rule for names: `[A-Za-z0-9_.-]`, 1 to 128 characters.
     #[default]
     Specification,
-    /// The rule that every model API accepts: `[A-Za-z0-9_-]`, 1 to 64 characters.
+    /// The rule for names that every model API accepts: `[A-Za-z0-9_-]`, 1 to 64 characters.
     Portable,
 }
 
@@ -100,7 +100,7 @@ impl NameRules {
         c.is_ascii_alphanumeric() || c == '_' || c == '-' || dot
     }
 
-    /// Returns whether a name stays unchanged after a prefix.
+    /// Returns whether a name that is joined to this prefix meets the rules, so that it stays unchanged.
     pub fn keeps_name(self, prefix: &str, name: &str) -> bool {
         let fits = prefix_with_separator(prefix).len() + name.len() <= self.max_chars();
         !name.is_empty() && fits && name.chars().all(|c| self.allows(c))

@@ -11,7 +11,8 @@ use toolgate_core::{Definition, HIDDEN_BY_CONFIG, Item, ItemKind, Json, Original
 use toolgate_policy::is_closed;
 use toolgate_protocol::{json::ObjectWriter, method::skills};
 
-/// Override of one tool's definition, set by the operator. Values that are not set stay as the server states them.
+/// Operator's changes to one tool's definition: name, visibility, title, description and fixed arguments. Values that
+/// are not set stay as the server states them.
 ///
 /// ```
 /// use toolgate::DefinitionOverride;
@@ -32,37 +33,37 @@ pub struct DefinitionOverride {
 }
 
 impl DefinitionOverride {
-    /// Returns an override that changes nothing.
+    /// Returns an override that leaves the tool's definition unchanged.
     pub fn new() -> DefinitionOverride {
         DefinitionOverride::default()
     }
 
-    /// Renames the tool. Rules, approvals and the audit log use the new name.
+    /// Renames the tool for callers. Rules, approvals and the audit log use the new name.
     pub fn name(mut self, name: impl Into<String>) -> DefinitionOverride {
         self.name = Some(name.into());
         self
     }
 
-    /// Hides the tool: callers cannot see or call it.
+    /// Hides the overridden tool: callers cannot see or call it.
     pub fn hide(mut self) -> DefinitionOverride {
         self.hide = true;
         self
     }
 
-    /// Replaces the title, which hosts show to people.
+    /// Replaces the tool's title, which hosts show to people.
     pub fn title(mut self, title: impl Into<String>) -> DefinitionOverride {
         self.title = Some(title.into());
         self
     }
 
-    /// Replaces the description.
+    /// Replaces the tool's description, which the model reads.
     pub fn description(mut self, text: impl Into<String>) -> DefinitionOverride {
         self.description = Some(text.into());
         self
     }
 
-    /// Fixes an argument: the value is added to every call. Callers do not see the argument, and a call that passes it
-    /// is rejected. The value may be a secret: rules, approvers and the audit log never get it.
+    /// Fixes a tool argument: the value is added to every call of the tool. Callers do not see the argument, and a call
+    /// that passes it is rejected. The value may be a secret: rules, approvers and the audit log never get it.
     pub fn argument(
         mut self,
         name: impl Into<String>,
@@ -150,7 +151,7 @@ impl fmt::Debug for DefinitionOverride {
     }
 }
 
-/// Overrides of one server's tools, by the server's own tool names.
+/// Operator's changes to the tool definitions of one server, by the server's own tool names.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DefinitionOverrides(BTreeMap<String, DefinitionOverride>);
 

@@ -10,17 +10,18 @@ use toolgate_protocol::{
     method::{elicitation, notifications},
 };
 
-/// Answers input requests that a legacy server sends during a call, and receives its log messages.
+/// Handler of a client's incoming messages: input requests that a legacy server sends during a call, and log messages.
 ///
 /// Only for a server that one application has to itself: such a request does not name its call.
 pub trait ClientHandler: fmt::Debug + Send + Sync + 'static {
-    /// Answers an input request; never [`InputRequestKind::Approve`]. The future is dropped if the server cancels the request.
-    fn answer(&self, ask: InputRequestKind) -> BoxFuture<'static, Result<Json, RpcError>>;
+    /// Answers an input request (elicitation, sampling or roots) of the server; never [`InputRequestKind::Approve`].
+    /// The future is dropped if the server cancels the request.
+    fn answer(&self, request: InputRequestKind) -> BoxFuture<'static, Result<Json, RpcError>>;
 
-    /// Receives a log message. Must not block.
+    /// Receives a log message (`notifications/message`) of the server. Must not block.
     fn log(&self, message: LogMessage);
 
-    /// Receives the id of a URL elicitation that completed. Must not block.
+    /// Receives the elicitation id of a URL elicitation that the server reports as complete. Must not block.
     fn elicitation_complete(&self, elicitation: &str);
 }
 

@@ -14,24 +14,24 @@ use toolgate_protocol::{
     method::{skills, tasks},
 };
 
-/// Preferred era of a server that supports both: stateless (2026-07-28) or with sessions (up to 2025-11-25).
+/// Preference between protocol eras for a server with both: stateless (2026-07-28) or with sessions (up to 2025-11-25).
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum EraPreference {
-    /// The newest revision that both sides support.
+    /// The newest protocol revision that both sides support.
     #[default]
     Newest,
-    /// The newest revision with a session, if the server keeps one; else the newest. With most SDKs, tools that request
-    /// input during a call (`elicit()` and similar) work only in a session.
+    /// The newest protocol revision with a session, if the server keeps one; else the newest. With most SDKs, tools
+    /// that request input during a call (`elicit()` and similar) work only in a session.
     Session,
 }
 
-/// Source of an error: in a session, the server requested input by a result, which only the newest revision supports.
-/// Open the server with [`EraPreference::Newest`].
+/// Error source: in a session, a server sent an `input_required` result, which only the newest revision supports. Open
+/// the server with [`EraPreference::Newest`].
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct InputByResultError {
-    /// True if the call is known to have stopped at the input request. A retry is then safe, because each answer to
-    /// such a request resends the whole call anyway.
+    /// True if the failed call is known to have stopped at the server's input request. A retry is then safe, because
+    /// each answer to such a request resends the whole call anyway.
     pub at_question: bool,
 }
 
@@ -43,7 +43,7 @@ impl fmt::Display for InputByResultError {
 
 impl std::error::Error for InputByResultError {}
 
-/// Formatter of the setting for a server's revision, given the server id and the revision.
+/// Function that formats the setting of a server's revision for error messages, from the server id and revision.
 pub type RevisionSetting = fn(&str, &str) -> String;
 
 /// Formats the setting of [`ClientBuilder`](super::ClientBuilder).

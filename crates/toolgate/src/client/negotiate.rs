@@ -29,31 +29,32 @@ use toolgate_protocol::{
 /// Time for a slow answer to the probe after the server rejected the handshake.
 const LATE_PROBE_WAIT: Duration = Duration::from_secs(1);
 
-/// Error of opening a server.
+/// Error of connecting to an MCP server: the transport, the handshake (`initialize`) or the protocol revision failed.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum OpenError {
-    /// The connection closed after the first request. Old servers exit on any request before `initialize`: restart the
-    /// server and open it with [`RemoteOptions::probe`] off. If the handshake went first ([`EraPreference::Session`]),
-    /// open it with [`EraPreference::Newest`].
+    /// The connection closed after the first request, the probe for the stateless revision. Old servers exit on any
+    /// request before `initialize`: restart the server and open it with [`RemoteOptions::probe`] off. If the handshake
+    /// went first ([`EraPreference::Session`]), open it with [`EraPreference::Newest`].
     ClosedDuringProbe,
-    /// The connection closed before the handshake completed; the reason.
+    /// The connection closed before the MCP handshake completed, with the reason.
     Closed(String),
-    /// The server did not answer within this time.
+    /// The server did not answer the handshake within this time.
     Late(Duration),
-    /// The server answered the handshake with an error; its message.
+    /// The server answered the handshake with a JSON-RPC error, with its message.
     Refused(String),
-    /// The server cannot be reached, does not speak HTTP, or denies access. The text has the server as its subject.
+    /// The server cannot be reached, does not speak HTTP, or denies access, with the reason. The text has the server as
+    /// its subject.
     Unreachable(String),
-    /// The URL cannot be used; the reason.
+    /// The server's URL is invalid or not supported, with the reason.
     Unusable(String),
-    /// No revision that the server supports is allowed here; the revisions it offered.
+    /// The server supports no protocol revision that is allowed here, with the revisions that it offered.
     NoRevision(Vec<String>),
-    /// It offers no revision that we may speak, and we may not speak one with a handshake.
+    /// The server supports no allowed stateless revision, and no revision with `initialize` is allowed here.
     NoHandshake,
-    /// Its answer to the handshake is malformed, or cannot be read.
+    /// The server's response to the handshake is malformed or cannot be read.
     Malformed(Cow<'static, str>),
-    /// The server did not answer the handshake, and its output was not JSON-RPC; the expected format and a quotation.
+    /// The server's output was not JSON-RPC during the handshake, with the expected format and a quotation.
     NotJson(String),
 }
 

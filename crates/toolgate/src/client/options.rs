@@ -13,70 +13,71 @@ use toolgate_protocol::{
     method::initialize::Implementation,
 };
 
-/// Options for opening a server, and limits on its messages.
+/// Options for connecting to an MCP server as a client: protocol revisions, time-outs, and limits on its messages.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct RemoteOptions {
-    /// Origin of its items: configured server id and trust.
+    /// Origin of the server's items: configured server id, and whether its annotations are trusted.
     pub origin: Origin,
-    /// Client name and version sent to the server.
+    /// Client name and version (`clientInfo`) that are sent to the server.
     pub client: Implementation,
-    /// Time-out of opening, handshake included. Default: 30 s.
+    /// Time-out of connecting to the server, handshake included. Default: 30 s.
     pub open_timeout: Duration,
-    /// Time that the probe waits for an answer before the handshake is tried, within [`RemoteOptions::open_timeout`]. Default:
-    /// 5 s.
+    /// Time-out of the first request (the probe `server/discover`), after which the handshake is tried. It is within
+    /// [`RemoteOptions::open_timeout`]. Default: 5 s.
     pub probe_timeout: Duration,
-    /// True to probe for the stateless revision first. Some old servers exit on any request before `initialize`.
-    /// Default: true.
+    /// True to probe for the stateless revision (`server/discover`) before the handshake. Some old servers exit on any
+    /// request before `initialize`. Default: true.
     pub probe: bool,
-    /// Allowed revisions, in order of preference. Default: all.
+    /// Allowed MCP protocol revisions, in order of preference. Default: all.
     pub revisions: Vec<&'static Dialect>,
-    /// Preference for servers that support legacy and stateless revisions. Default: the newest.
+    /// Preferred era (stateless or with sessions) for a server that supports both. Default: the newest revision.
     pub era: EraPreference,
-    /// Formatter that error messages use to name the setting for the revision. Default: that of
+    /// Function with which error messages name the setting that restricts the protocol revision. Default: that of
     /// [`ClientBuilder`](super::ClientBuilder).
     pub revision_setting: RevisionSetting,
-    /// Client capabilities that the server may use; a caller's own capabilities are cut down to these. Default: all.
+    /// Client capabilities (elicitation, sampling, roots) that the server may use; a caller's own are cut down to
+    /// these. Default: all.
     pub capabilities: ClientCapabilities,
-    /// Application that answers a legacy server's input requests, if one application has the server to itself. Then
+    /// Handler of a legacy server's input requests, if one application has the server to itself. Then
     /// [`RemoteOptions::capabilities`] are declared with the handshake and with every request. Default: none.
     pub client_handler: Option<Arc<dyn ClientHandler>>,
-    /// True if the server may answer calls with tasks although the callers do not support tasks and just wait
-    /// (2026-07-28). The server sends no progress notifications for tasks. Default: true.
+    /// True if the server may answer calls with tasks for callers that do not support tasks (2026-07-28). Such callers
+    /// just wait. The server sends no progress notifications for tasks. Default: true.
     pub tasks: bool,
-    /// Maximum number of parked calls of a legacy server that several callers share. With 0, the server's input
-    /// requests are rejected. Default: 64.
+    /// Maximum number of parked calls (suspended by an input request) of a legacy server that several callers share.
+    /// With 0, the server's input requests are rejected. Default: 64.
     pub max_parked_calls: usize,
-    /// Maximum number of parked calls per caller. Default: 16.
+    /// Maximum number of parked calls (suspended by an input request) per caller. Default: 16.
     pub max_parked_calls_per_caller: usize,
-    /// Time after which a parked call is cancelled. Default: 10 minutes.
+    /// Time after which a parked call (suspended by an input request) is cancelled. Default: 10 minutes.
     pub parked_call_timeout: Duration,
-    /// Idle time after which a legacy server is pinged. The connection counts as lost if the server answered pings
-    /// before and misses two in a row. Default: no pings.
+    /// Idle time after which a legacy server is sent a `ping`. The connection counts as lost if the server answered
+    /// pings before and misses two in a row. Default: no pings.
     pub ping_interval: Option<Duration>,
-    /// Time-out of one complete list. Default: 30 s.
+    /// Time-out of listing all pages of one kind of item, such as tools. Default: 30 s.
     pub list_timeout: Duration,
-    /// Maximum length of a line, in bytes; a longer one is dropped. Default: 16 MiB.
+    /// Maximum length of a message line from the server over stdio, in bytes; a longer one is dropped. Default: 16 MiB.
     pub max_line_bytes: usize,
-    /// Limits on JSON messages.
+    /// Limits on the size and nesting of JSON messages from the server.
     pub json_limits: JsonLimits,
-    /// Memory account that the server's messages are charged to. Default: none.
+    /// Scope of the memory budget that the server's messages are charged to. Default: none.
     pub budget_scope: BudgetScope,
-    /// Maximum length of the instructions that are stored, in bytes. Twice as many are read, so that a secret across
-    /// the cut is still recognized. Default: 32 KiB.
+    /// Maximum length of the server's `instructions` that are stored, in bytes. Twice as many are read, so that a
+    /// secret across the cut is still recognized. Default: 32 KiB.
     pub max_instructions_bytes: usize,
-    /// Maximum number of items of one kind. Default: 10,000.
+    /// Maximum number of items of one kind, such as tools, that the server may list. Default: 10,000.
     pub max_items: usize,
-    /// Maximum number of pages of a list. Default: 100.
+    /// Maximum number of pages of one list of the server. Default: 100.
     pub max_pages: usize,
-    /// Maximum size of all items of one kind, in bytes. Default: 16 MiB.
+    /// Maximum total size of the server's items of one kind, such as tools, in bytes. Default: 16 MiB.
     pub max_list_bytes: usize,
-    /// Maximum time that a list is cached, whatever the server allows. Default: 24 h.
+    /// Maximum time that a list of the server is cached, whatever TTL the server allows. Default: 24 h.
     pub max_list_ttl: Duration,
 }
 
 impl RemoteOptions {
-    /// Returns the defaults for a server of that origin.
+    /// Returns the default options for a server whose items have that origin.
     pub fn new(origin: Origin) -> RemoteOptions {
         RemoteOptions {
             origin,

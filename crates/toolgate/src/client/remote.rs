@@ -26,7 +26,8 @@ use toolgate_protocol::{
     method::{content::Content, definition::ItemKind, output::Output},
 };
 
-/// Remote server. Dropping it closes the stream, or ends the HTTP session.
+/// Connection to an MCP server as its client, and the [`Service`](toolgate_core::Service) that forwards calls to it.
+/// Dropping it closes the stream, or ends the HTTP session.
 pub struct RemoteServer {
     pub(super) link: Arc<ServerConnection>,
     pub(super) peer: Arc<NegotiatedServer>,
@@ -42,7 +43,8 @@ pub struct RemoteServer {
 }
 
 impl RemoteServer {
-    /// Opens a server on a pair of byte streams: negotiates the revision and performs the handshake if needed.
+    /// Connects to a server over a pair of byte streams (stdio): negotiates the revision and performs the handshake if
+    /// needed.
     ///
     /// # Errors
     /// [`OpenError`]. After [`OpenError::ClosedDuringProbe`], restart the server and open it without a probe.
@@ -55,7 +57,7 @@ impl RemoteServer {
         RemoteServer::open_over(link, tasks, options).await
     }
 
-    /// Opens a server over HTTP: Streamable HTTP in all revisions, or the deprecated HTTP+SSE transport if it supports
+    /// Connects to a server over HTTP: Streamable HTTP in all revisions, or HTTP+SSE (deprecated) if it supports
     /// nothing newer.
     ///
     /// The server does not depend on a single connection: if one fails, its requests fail, and later ones may succeed.
@@ -110,12 +112,12 @@ impl RemoteServer {
         })
     }
 
-    /// Returns the negotiated revision.
+    /// Returns the MCP protocol revision negotiated with the server.
     pub fn revision(&self) -> &'static str {
         self.peer.dialect.revision
     }
 
-    /// Returns the state of the server, with counters.
+    /// Returns the status of the connection to the server, with counters of protocol errors.
     pub fn status(&self) -> ConnectionStatus {
         ConnectionStatus {
             revision: self.revision(),
@@ -130,7 +132,7 @@ impl RemoteServer {
         }
     }
 
-    /// Waits until the connection is lost, and returns the reason.
+    /// Waits until the connection to the server is lost, and returns the reason.
     pub async fn closed(&self) -> String {
         let mut lost = self.link.lost_reason();
         let lost = lost.wait_for(Option::is_some).await;
@@ -139,12 +141,12 @@ impl RemoteServer {
             .unwrap_or_else(|| "the connection is closed".to_owned())
     }
 
-    /// Closes the connection: the server sees the end of its input, and all calls in flight fail.
+    /// Closes the connection to the server: the server sees the end of its input, and all calls in flight fail.
     pub fn close(&self) {
         self.link.mark_lost("it was closed by this client");
     }
 
-    /// Closes the connection and waits until the HTTP session is ended, at most 3 s.
+    /// Closes the connection to the server, and waits until the HTTP session is ended, at most 3 s.
     pub async fn close_and_wait(&self) {
         self.close();
         self.tasks.wait_until_ended().await;

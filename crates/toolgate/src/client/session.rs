@@ -12,12 +12,12 @@ use toolgate_protocol::{
 };
 
 impl RemoteServer {
-    /// Returns the capabilities that the server declared.
+    /// Returns the capabilities that the server declared, as JSON.
     pub fn capabilities(&self) -> &Json {
         &self.peer.capabilities
     }
 
-    /// Returns the server's instructions for the model, not sanitized.
+    /// Returns the server's `instructions` for the model, not sanitized.
     pub fn instructions(&self) -> Option<&str> {
         self.peer.instructions.as_deref()
     }
@@ -34,8 +34,9 @@ impl RemoteServer {
         self.simple_request(method, |_| {}).await
     }
 
-    /// Sets the minimum log level of the session, a level of the protocol. Since 2026-07-28 each call sets its own,
-    /// with its [`CallReporter`](toolgate_core::CallReporter). A server without the logging capability gets no request.
+    /// Sets the minimum level of log messages of the server's session (`logging/setLevel`). Since 2026-07-28 each call
+    /// sets its own, with its [`CallReporter`](toolgate_core::CallReporter). A server without the logging capability
+    /// gets no request.
     ///
     /// # Errors
     /// The server rejects the request, or does not answer.
@@ -47,8 +48,8 @@ impl RemoteServer {
             .await
     }
 
-    /// Notifies the server that the roots changed. Since 2026-07-28 there is no such notification: a server requests
-    /// roots when it needs them.
+    /// Notifies the server that the client's roots changed (`notifications/roots/list_changed`). Since 2026-07-28 there
+    /// is no such notification: a server requests roots when it needs them.
     pub fn roots_changed(&self) {
         if self.peer.dialect.roots_list_changed {
             self.link.notify(notifications::ROOTS_CHANGED, None);

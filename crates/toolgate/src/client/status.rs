@@ -8,49 +8,50 @@ use toolgate_core::DefinitionNote;
 use toolgate_policy::{SecretRedactor, sanitize_text};
 use toolgate_protocol::method::initialize::Implementation;
 
-/// Status of an open server.
+/// Status of a client's connection to an MCP server: revision, counters of protocol errors, and last problems.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ConnectionStatus {
-    /// Negotiated revision.
+    /// MCP protocol revision negotiated with the server.
     pub revision: &'static str,
-    /// Name and version that the server claims; not verified.
+    /// Name and version that the server claims (`serverInfo`); not verified.
     pub server: Option<Implementation>,
-    /// Number of tools, if the list was read already.
+    /// Number of tools that the server listed; `None` before the first list.
     pub tool_count: Option<usize>,
-    /// Notes on repaired, withheld and dropped items, and on failed lists.
+    /// Notes on the server's tools, resources and prompts that were repaired, withheld or dropped, and on failed lists.
     pub definition_notes: Vec<DefinitionNote>,
-    /// Counters of protocol errors.
+    /// Counters of protocol errors of the server on this connection.
     pub counters: ProtocolErrorCounters,
-    /// Most recent problem, as text.
+    /// Message of the most recent problem with the server.
     pub last_problem: Option<String>,
-    /// Number of alerts, and the text of the last one: an unusable answer, or output that is not JSON.
+    /// Number of alerts about the server, and the text of the last one: an unusable response, or output that is not
+    /// JSON.
     pub last_alert: Option<(u64, String)>,
-    /// Number of parked calls: their server waits for input.
+    /// Number of parked calls: suspended by the server until the caller responds to an input request.
     pub parked_calls: usize,
-    /// Reason why the connection was lost.
+    /// Reason why the connection was lost; `None` while it is open.
     pub lost_reason: Option<String>,
 }
 
-/// Counters of protocol errors on a connection.
+/// Counters of protocol errors that a client has seen on its connection to a server.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct ProtocolErrorCounters {
-    /// Lines that were not strict JSON.
+    /// Lines from the server that were not strict JSON.
     pub bad_lines: u64,
-    /// Messages that exceeded a limit or the memory budget.
+    /// Messages from the server that exceeded a size limit or the memory budget.
     pub long_lines: u64,
-    /// JSON that was not a JSON-RPC message.
+    /// JSON messages from the server that were not JSON-RPC messages.
     pub malformed: u64,
-    /// Replies with an unknown id, or that came too late.
+    /// Responses from the server with an unknown request id, or that came too late.
     pub stray_replies: u64,
-    /// Requests that the server may not send in this revision, or for a capability that was not declared.
+    /// Requests from the server that it may not send in this revision, or for a capability that was not declared.
     pub stray_requests: u64,
-    /// Notifications that belong to no call or subscription.
+    /// Notifications from the server that belong to no call or subscription.
     pub stray_notifications: u64,
-    /// Messages of ours that were dropped because the queue to the server was full.
+    /// Messages to the server that were dropped because the outgoing queue was full.
     pub unsent: u64,
-    /// Pings without an answer.
+    /// Pings to the server without a response.
     pub unanswered: u64,
 }
 
@@ -157,11 +158,11 @@ pub(super) fn truncate(text: &mut String, max_bytes: usize) {
     }
 }
 
-/// Returns untrusted text on one line: control and invisible characters are removed, secrets redacted, and the rest cut
-/// to `limit` characters. For text that no pipeline sanitizes: errors of opening and listing, and the standard error of
+/// Returns untrusted text on one safe line of at most `limit` characters. Control and invisible characters are removed,
+/// and secrets redacted. For text that no pipeline sanitizes: errors of opening and listing, and the standard error of
 /// a process.
-pub fn sanitize_line(words: &str, limit: usize) -> String {
-    let clean = sanitize_text(words);
+pub fn sanitize_line(text: &str, limit: usize) -> String {
+    let clean = sanitize_text(text);
     // Before cutting: half a secret is not recognized.
     let safe = SecretRedactor::redact_text(&clean);
     let mut chars = safe.chars();

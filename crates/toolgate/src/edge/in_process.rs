@@ -12,7 +12,8 @@ use toolgate_core::{
 };
 use toolgate_protocol::{dialect, json::Json, method::trace::TraceContext};
 
-/// Calls a tool as `caller`, through the same pipeline as every other call. Waits if the call needs approval.
+/// Calls a tool of a server in the same process as `caller`, through the same pipeline as a call from a client. Waits
+/// if the call needs approval.
 ///
 /// # Errors
 /// The errors of the pipeline, and [`ErrorKind::MissingCapability`] if the tool itself requests input.

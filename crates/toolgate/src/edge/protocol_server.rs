@@ -25,7 +25,7 @@ use toolgate_protocol::{
     },
 };
 
-/// Protocol server of one service: the state that all its transports share.
+/// MCP server of one [`Service`]: answers JSON-RPC messages in every protocol revision, over all its transports.
 pub struct ProtocolServer {
     pub(crate) service: Arc<dyn Service>,
     pub(crate) info: Implementation,
@@ -46,32 +46,32 @@ pub struct ProtocolServer {
     pub(crate) clock: Arc<StateClock>,
 }
 
-/// Limits of a protocol server.
+/// Limits of an MCP server: sizes, pages, input requests, subscriptions and tasks.
 #[derive(Clone, Debug)]
 pub struct ServerLimits {
-    /// Limits for the JSON of one message.
+    /// Limits on the size and nesting of the JSON of one message.
     pub json: JsonLimits,
-    /// Longest name or URI in a request, in bytes; 8 KiB.
+    /// Maximum length of an item name or URI in a request, in bytes; 8 KiB.
     pub max_name_bytes: usize,
-    /// Requests in flight of one connection or session; 64.
+    /// Maximum number of requests in flight of one connection or session; 64.
     pub max_in_flight: usize,
-    /// Items on one page of a list; 1,000.
+    /// Maximum number of items on one page of a list result (`tools/list` and so on); 1,000.
     pub page_items: usize,
-    /// Lifetime of sealed request state; 5 minutes.
+    /// Lifetime of the sealed `requestState` of an `input_required` result; 5 minutes.
     pub seal_lifetime: Duration,
-    /// Time limit for the client's response to an input request; 10 minutes.
+    /// Time limit for the client's response to an input request (elicitation, sampling, roots); 10 minutes.
     pub input_timeout: Duration,
-    /// Interval of keepalive pings to a client with a handshake and an open stream; none by default. A client that
-    /// answered pings before and then misses two in a row, 30 s each, is disconnected: its connection or session ends,
-    /// and its calls are cancelled. No ping is sent while the client has a request of the server to answer.
+    /// Interval of keepalive `ping` requests to a client with a handshake and an open stream; none by default. A client
+    /// that answered pings before and then misses two in a row, 30 s each, is disconnected: its connection or session
+    /// ends, and its calls are cancelled. No ping is sent while the client has a request of the server to answer.
     pub ping_interval: Option<Duration>,
-    /// Rounds of input of one call; 10.
+    /// Maximum number of rounds of input requests (`input_required` results) of one call; 10.
     pub max_rounds: u32,
-    /// Limits of the queue to a slow reader.
+    /// Limits of the queue of outgoing messages to a slow client.
     pub queue: QueueLimits,
-    /// Resource subscriptions of one session or stream; 1,024.
+    /// Maximum number of resource subscriptions of one session or stream; 1,024.
     pub max_subscriptions: usize,
-    /// Limits of tasks.
+    /// Limits of MCP tasks.
     pub tasks: TaskLimits,
 }
 
@@ -94,7 +94,7 @@ impl Default for ServerLimits {
 }
 
 impl ProtocolServer {
-    /// Serves `service` under this name and version.
+    /// Creates an MCP server for `service`, with this name and version in `serverInfo`.
     ///
     /// # Errors
     /// The system provides no random bytes for the seal.
@@ -125,19 +125,19 @@ impl ProtocolServer {
         })
     }
 
-    /// Sets the clock for the expiry of sealed state: the clock of the store, which never goes back.
+    /// Sets the clock by which sealed `requestState` expires: the clock of the store, which never goes back.
     pub fn with_clock(mut self, clock: Arc<StateClock>) -> ProtocolServer {
         self.clock = clock;
         self
     }
 
-    /// Reports every call that is rejected before it reaches a layer to `witness`.
-    pub fn with_rejection_log(mut self, witness: Arc<dyn RejectionLog>) -> ProtocolServer {
-        self.rejection_log = Some(witness);
+    /// Sets the log of calls that are rejected before the service gets them, for example because they are malformed.
+    pub fn with_rejection_log(mut self, log: Arc<dyn RejectionLog>) -> ProtocolServer {
+        self.rejection_log = Some(log);
         self
     }
 
-    /// Seals request state with the first of these keys, and opens state that was sealed with any of them. Needed for
+    /// Sets the keys that seal the `requestState` of input requests: the first seals, and any of them opens. Needed for
     /// replicas, and for input requests that outlive the process.
     ///
     /// # Errors
@@ -147,8 +147,8 @@ impl ProtocolServer {
         Ok(self)
     }
 
-    /// Replaces the seal keys. Keep the previous key in the list for [`ServerLimits::seal_lifetime`], so that its state
-    /// stays valid.
+    /// Replaces the keys that seal the `requestState` of input requests. Keep the previous key in the list for
+    /// [`ServerLimits::seal_lifetime`], so that its state stays valid.
     ///
     /// # Errors
     /// Fails if `keys` is empty; then nothing changes.
@@ -156,9 +156,9 @@ impl ProtocolServer {
         self.seal.set_keys(keys)
     }
 
-    /// Counts the memory of messages against a budget. A message that does not fit is rejected.
-    pub fn with_memory_budget(mut self, room: Arc<MemoryBudget>) -> ProtocolServer {
-        self.memory_budget = Some(room);
+    /// Sets the memory budget that messages are counted against; a message that does not fit is rejected.
+    pub fn with_memory_budget(mut self, budget: Arc<MemoryBudget>) -> ProtocolServer {
+        self.memory_budget = Some(budget);
         self
     }
 
@@ -175,16 +175,16 @@ impl ProtocolServer {
         }
     }
 
-    /// Sets the full description of this program, instead of name and version only.
+    /// Sets the full `serverInfo`, with title, icons and other members, instead of name and version only.
     pub fn with_info(mut self, info: Implementation) -> ProtocolServer {
         self.info_json = info.json();
         self.info = info;
         self
     }
 
-    /// Sets the capabilities to declare; by default all are declared, except tasks.
-    pub fn with_capabilities(mut self, offers: ServerCapabilities) -> ProtocolServer {
-        self.offered = offers;
+    /// Sets the server capabilities to declare; by default all are declared, except tasks.
+    pub fn with_capabilities(mut self, capabilities: ServerCapabilities) -> ProtocolServer {
+        self.offered = capabilities;
         self
     }
 
@@ -202,7 +202,7 @@ impl ProtocolServer {
         self.has_param_headers.as_ref().is_none_or(|any| any())
     }
 
-    /// Sets the instructions of the server, the same for all callers.
+    /// Sets the server's `instructions` for models, the same for all callers.
     pub fn with_instructions(self, instructions: Option<String>) -> ProtocolServer {
         match instructions {
             Some(text) => self.with_instructions_provider(Arc::new(FixedInstructions(text))),
@@ -210,7 +210,7 @@ impl ProtocolServer {
         }
     }
 
-    /// Sets the provider of the server's instructions, which may differ by caller.
+    /// Sets the provider of the server's `instructions` for models, which may differ by caller.
     pub fn with_instructions_provider(
         mut self,
         instructions: Arc<dyn InstructionsProvider>,
@@ -224,15 +224,15 @@ impl ProtocolServer {
         self.instructions.as_ref()?.instructions(caller)
     }
 
-    /// Begins the shutdown: ends notification streams, calls that wait for an approval, and tasks. Other calls in
-    /// flight may complete.
+    /// Begins the shutdown of the server: ends notification streams, calls that wait for an approval, and tasks. Other
+    /// calls in flight may complete.
     pub fn close(&self) {
         // Before the flag: a task whose call waits for an approval would otherwise answer that the gateway stops.
         self.tasks.interrupt_all();
         self.closing.send_replace(true);
     }
 
-    /// Waits until [`ProtocolServer::close`] was called.
+    /// Waits until the server begins its shutdown ([`ProtocolServer::close`]).
     pub async fn closed(&self) {
         let mut closing = self.closing.subscribe();
         let _ = closing.wait_for(|closing| *closing).await;
@@ -354,9 +354,9 @@ impl ProtocolServer {
         })
     }
 
-    /// Stores the status and results of tasks, so that clients find them after a restart. `process` identifies this
-    /// process among those that share the store. Tasks of processes that ended are recovered now: completed ones keep
-    /// their result, running ones have `failed`.
+    /// Sets the store of the status and results of tasks, so that clients find them after a restart. `process`
+    /// identifies this process among those that share the store. Tasks of processes that ended are recovered now:
+    /// completed ones keep their result, running ones have `failed`.
     ///
     /// Tasks of a connection that ends with its process, for example stdio, are not stored.
     pub fn with_task_store(
@@ -370,44 +370,44 @@ impl ProtocolServer {
         self
     }
 
-    /// Recovers the tasks of ended processes that still run as a task at an upstream server, and follows them to their
-    /// end. Call it once, when the service can be called, on the runtime that will run them. Tasks that cannot be
-    /// recovered have `failed`.
+    /// Recovers tasks of ended processes that still run at an upstream server, and follows them to their end. Call it
+    /// once, when the service can be called, on the runtime that will run them. Tasks that cannot be recovered have
+    /// `failed`.
     pub async fn recover_tasks(self: &Arc<ProtocolServer>) {
         crate::edge::tasks::recover_tasks(self).await;
     }
 
-    /// Returns all tasks, running and ended, the oldest first.
+    /// Returns all tasks of this server, running and ended, the oldest first.
     pub fn tasks(&self) -> Vec<TaskView> {
         self.tasks.views()
     }
 
-    /// Cancels the task of a call. Returns false if there is no running one.
+    /// Cancels the task that a call became, by the call's id. Returns false if there is no running one.
     pub fn cancel_task(&self, call: &str) -> bool {
         self.tasks.cancel(call)
     }
 }
 
-/// The capabilities that a server declares.
+/// Capabilities that an MCP server declares to its clients.
 #[derive(Clone, Debug)]
 pub struct ServerCapabilities {
-    /// Capability `tools`.
+    /// True to declare the capability `tools`.
     pub tools: bool,
-    /// `resources`.
+    /// True to declare the capability `resources`.
     pub resources: bool,
-    /// Capability `resources.subscribe`: clients may subscribe to a resource.
+    /// True to declare the capability `resources.subscribe`: clients may subscribe to a resource.
     pub subscribe: bool,
-    /// Capability `prompts`.
+    /// True to declare the capability `prompts`.
     pub prompts: bool,
-    /// Capability `completions`.
+    /// True to declare the capability `completions`.
     pub completions: bool,
-    /// Capability `listChanged` of each list.
+    /// True to declare the capability `listChanged` of each list.
     pub list_changed: bool,
-    /// The calls that may become tasks.
+    /// Calls that may become tasks; declares the capability `tasks` if any may.
     pub tasks: TaskOffer,
-    /// Skills (2026-07-28).
+    /// True to declare the skills extension (2026-07-28).
     pub skills: bool,
-    /// Other extensions: an object with their settings by identifier (2026-07-28).
+    /// Other protocol extensions to declare: a JSON object with their settings by identifier (2026-07-28).
     pub extensions: Option<Json>,
 }
 
@@ -486,9 +486,9 @@ impl ServerCapabilities {
     }
 }
 
-/// Provider of the server's instructions.
+/// Provider of a server's `instructions` for models, which may differ by caller.
 pub trait InstructionsProvider: Send + Sync + 'static {
-    /// Returns the instructions for a caller. Must not block.
+    /// Returns the server's `instructions` for a caller, or `None`. Must not block.
     fn instructions(&self, caller: &Caller) -> Option<String>;
 }
 
@@ -501,39 +501,39 @@ impl InstructionsProvider for FixedInstructions {
     }
 }
 
-/// A call, or an invalid attempt at one, that was rejected before it reached a layer.
+/// Call, or invalid attempt at one, that an MCP server rejected before its service got it, for the audit log.
 #[derive(Clone, Debug)]
 pub struct Rejection {
-    /// The caller, or the listener if the caller is unknown.
+    /// Caller whose call was rejected, or the listener if the caller is unknown.
     pub caller: Caller,
-    /// `http` or `stdio`.
+    /// Transport of the rejected request: `http` or `stdio`.
     pub transport: &'static str,
-    /// The method, if the request could be read.
+    /// MCP method of the rejected request, if it could be read.
     pub method: Option<String>,
-    /// The tool, prompt or URI, if the request could be read.
+    /// Tool, prompt or URI of the rejected request, if it could be read.
     pub tool: Option<String>,
-    /// The reason, without any text from the caller.
+    /// Reason for the rejection, without any text from the caller.
     pub reason: String,
 }
 
-/// Receives rejected calls and missed pings, for the audit log.
+/// Receiver of an MCP server's rejected calls and missed pings, for the audit log.
 pub trait RejectionLog: Send + Sync + 'static {
-    /// Records a rejected call. The future completes when it is recorded.
-    fn rejected(&self, refused: Rejection) -> BoxFuture<'_, ()>;
+    /// Records a call that the MCP server rejected. The future completes when it is recorded.
+    fn rejected(&self, rejection: Rejection) -> BoxFuture<'_, ()>;
 
-    /// Records missed pings of a client. Must not block.
-    fn missed_pings(&self, caller: &Caller, transport: &'static str, unheard: MissedPings) {
-        let _ = (caller, transport, unheard);
+    /// Records keepalive pings that a client did not answer. Must not block.
+    fn missed_pings(&self, caller: &Caller, transport: &'static str, missed: MissedPings) {
+        let _ = (caller, transport, missed);
     }
 }
 
-/// Keepalive pings that a client did not answer.
+/// Keepalive pings (`ping`) in a row that a client did not answer.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct MissedPings {
-    /// Consecutive missed pings.
+    /// Number of consecutive pings that the client did not answer.
     pub consecutive: u32,
-    /// True if the connection or session ends. A client that never answered a ping gets no more pings and stays
-    /// connected.
+    /// True if the missed pings end the client's connection or session. A client that never answered a ping gets no
+    /// more pings and stays connected.
     pub disconnects: bool,
 }

@@ -23,12 +23,12 @@ use toolgate_protocol::{
 /// Longest message that is not counted against the memory budget while the queue is empty, in bytes.
 const MAX_UNCOUNTED_BYTES: u64 = 4 << 10;
 
-/// Limits of the queue of one request or connection to a slow reader.
+/// Limits of the queue of outgoing messages of one request or connection to a slow client.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct QueueLimits {
-    /// Queued messages; 256.
+    /// Maximum number of queued messages; 256.
     pub messages: usize,
-    /// Bytes of the queued messages; 1 MiB. A longer message is queued alone.
+    /// Maximum total size of the queued messages, in bytes; 1 MiB. A longer message is queued alone.
     pub bytes: usize,
 }
 

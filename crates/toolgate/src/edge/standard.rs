@@ -2,13 +2,14 @@
 
 use tokio::io::{AsyncRead, AsyncWrite};
 
-/// A boxed input stream.
+/// Boxed input stream of an MCP server over stdio: standard input.
 pub type StandardInput = Box<dyn AsyncRead + Send + Unpin>;
-/// A boxed output stream.
+/// Boxed output stream of an MCP server over stdio: standard output.
 pub type StandardOutput = Box<dyn AsyncWrite + Send + Unpin>;
 
-/// Returns standard input and output. A pipe is reopened in non-blocking mode, which leaves the pipe unchanged for
-/// processes that share it. Anything else goes through a tokio thread. The caller must be the only reader and writer.
+/// Returns standard input and output as asynchronous streams, for an MCP server over stdio. A pipe is reopened in
+/// non-blocking mode, which leaves the pipe unchanged for processes that share it. Anything else goes through a tokio
+/// thread. The caller must be the only reader and writer.
 ///
 /// # Panics
 /// Panics outside a tokio runtime with IO enabled.

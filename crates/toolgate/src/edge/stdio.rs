@@ -45,8 +45,8 @@ static CONNECTION_COUNT: AtomicU64 = AtomicU64::new(0);
 /// Time limit for writing the queued messages after the client closed its end.
 const FINAL_WRITE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Serves one client until its stream ends, which cancels its requests in flight. After [`ProtocolServer::close`] new requests
-/// are rejected, and serving ends when the requests in flight have ended.
+/// Serves one MCP client over a pair of byte streams until its input ends, which cancels its requests in flight. After
+/// [`ProtocolServer::close`] new requests are rejected, and serving ends when the requests in flight have ended.
 ///
 /// # Errors
 /// An I/O error of either stream. End of file is not an error.

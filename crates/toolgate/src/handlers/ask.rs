@@ -18,25 +18,25 @@ use toolgate_protocol::{json::ObjectWriter, method::elicitation::ElicitAnswer};
 /// Reads a response; `None` if it is unusable.
 type ResponseReader<T> = Box<dyn Fn(&Json) -> Option<Reply<T>> + Send + Sync>;
 
-/// Input request, and the reader of its response.
+/// Question of a handler to the user, the model or the client (an MCP input request), with an answer of type `T`.
 pub struct Question<T> {
     kind: InputRequestKind,
     read: ResponseReader<T>,
 }
 
-/// Reply of the user to an input request.
+/// User's reply to an input request of a handler: an answer, a decline or a cancellation.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Reply<T> {
-    /// The user answered.
+    /// The user answered the input request.
     Accepted(T),
-    /// The user declined.
+    /// The user declined to answer the input request.
     Declined,
-    /// The user dismissed the request without a choice.
+    /// The user dismissed the input request without a choice.
     Cancelled,
 }
 
 impl<T> Reply<T> {
-    /// Returns the answer.
+    /// Returns the user's answer.
     ///
     /// # Errors
     /// The user did not answer; the model sees the error.
@@ -65,7 +65,7 @@ impl<T> Question<T> {
 }
 
 impl<T: 'static> Question<T> {
-    /// Returns the same input request with its answer converted.
+    /// Returns the same input request with its answer converted by `f`.
     pub fn map<U>(self, f: impl Fn(T) -> U + Send + Sync + 'static) -> Question<U> {
         let read = self.read;
         Question {
@@ -84,27 +84,28 @@ impl<T: 'static> Question<T> {
 /// Name of the field in a form with a single value.
 const VALUE_FIELD: &str = "value";
 
-/// Asks the user for a line of text. Never use it for a secret: use [`url`] instead.
+/// Creates an input request for a line of text from the user (form elicitation). Never use it for a secret: use [`url`]
+/// instead.
 pub fn text(message: &str) -> Question<String> {
     single_field_form(message, json!({"type": "string", "minLength": 1}))
 }
 
-/// Asks the user for a yes or no.
+/// Creates an input request for a yes or no from the user (form elicitation).
 pub fn confirm(message: &str) -> Question<bool> {
     single_field_form(message, json!({"type": "boolean", "default": false}))
 }
 
-/// Asks the user for an integer.
+/// Creates an input request for an integer from the user (form elicitation).
 pub fn integer(message: &str) -> Question<i64> {
     single_field_form(message, json!({"type": "integer"}))
 }
 
-/// Asks the user for a number.
+/// Creates an input request for a number from the user (form elicitation).
 pub fn number(message: &str) -> Question<f64> {
     single_field_form(message, json!({"type": "number"}))
 }
 
-/// Asks the user to choose one of several values.
+/// Creates an input request for one of several values, chosen by the user (form elicitation).
 pub fn choice<S: Into<String>>(
     message: &str,
     choices: impl IntoIterator<Item = S>,
@@ -113,13 +114,14 @@ pub fn choice<S: Into<String>>(
     single_field_form(message, json!({"type": "string", "enum": choices}))
 }
 
-/// Asks the user to fill in a form with the fields of `T`: strings, numbers, booleans and enums, not nested.
+/// Creates an input request for a form with the fields of `T` (form elicitation): strings, numbers, booleans and enums,
+/// not nested.
 pub fn form<T: DeserializeOwned + JsonSchema + 'static>(message: &str) -> Question<T> {
     let schema = schema::input_schema::<T>().unwrap_or_else(|_| json!({"type": "object"}));
     form_with(message, form_schema(schema)).parsed()
 }
 
-/// Asks the user to fill in a form with the given `requestedSchema`.
+/// Creates an input request for a form with this JSON Schema, the `requestedSchema` of a form elicitation.
 pub fn form_with(message: &str, requested: Value) -> Question<Value> {
     let mut o = ObjectWriter::new();
     o.str("mode", "form");
@@ -136,7 +138,8 @@ pub fn form_with(message: &str, requested: Value) -> Question<Value> {
     }
 }
 
-/// Asks the user to open a URL, for data that must not pass through the client: credentials, payments, consent.
+/// Creates an input request that asks the user to open a URL (URL elicitation). For data that must not pass through the
+/// client: credentials, payments, consent.
 pub fn url(message: &str, url: &str) -> Question<()> {
     let mut o = ObjectWriter::new();
     o.str("mode", "url");
@@ -148,8 +151,8 @@ pub fn url(message: &str, url: &str) -> Question<()> {
     }
 }
 
-/// Requests a completion from the model (sampling), with the parameters of `sampling/createMessage`; `messages` and
-/// `maxTokens` are required. Returns its result.
+/// Creates an input request for a completion of the client's model (`sampling/createMessage`). Of the parameters,
+/// `messages` and `maxTokens` are required. Returns its result.
 pub fn sample(params: Value) -> Question<Value> {
     Question {
         kind: InputRequestKind::Sample(Json::from_value(&params)),
@@ -160,7 +163,7 @@ pub fn sample(params: Value) -> Question<Value> {
     }
 }
 
-/// Requests a completion from the model for one prompt. Returns its text.
+/// Creates an input request for a completion of the client's model for one prompt (sampling); the answer is its text.
 pub fn model(prompt: &str, max_tokens: u32) -> Question<String> {
     let content = json!({"type": "text", "text": prompt});
     let params =
@@ -175,16 +178,16 @@ fn text_of(content: &Value) -> String {
     }
 }
 
-/// Root: a directory or file that the client lets the server use.
+/// Root (`roots/list`): a directory or file that the client lets the server use.
 #[derive(Clone, Debug, Deserialize, PartialEq)]
 pub struct Root {
-    /// Location, as a `file://` URI.
+    /// Location of the root, as a `file://` URI.
     pub uri: String,
-    /// Name for people.
+    /// Display name of the root.
     pub name: Option<String>,
 }
 
-/// Requests the roots from the client.
+/// Creates an input request for the client's roots (`roots/list`).
 pub fn roots() -> Question<Vec<Root>> {
     Question {
         kind: InputRequestKind::Roots,
@@ -215,8 +218,8 @@ fn single_field_form<T: DeserializeOwned + 'static>(message: &str, field: Value)
 }
 
 impl Question<Value> {
-    /// Returns the same input request with its answer deserialized. The request is repeated if the answer does not
-    /// match.
+    /// Returns the same input request with its JSON answer deserialized to `T`. The request is repeated if the answer
+    /// does not match.
     pub fn parsed<T: DeserializeOwned + 'static>(self) -> Question<T> {
         let read = self.read;
         Question {
@@ -251,12 +254,13 @@ fn form_schema(mut schema: Value) -> Value {
     schema
 }
 
-/// Several input requests that are sent together; implemented for tuples of up to four pairs of key and [`Question`].
+/// Several input requests that a handler sends together; implemented for tuples of up to four pairs of key and
+/// [`Question`].
 pub trait QuestionTuple {
-    /// Answers, in the same order.
+    /// Tuple of the answers to the input requests, in the same order.
     type Answers;
 
-    /// Sends the input requests.
+    /// Sends the input requests to the client together, and returns the answers once the client has responded to all.
     ///
     /// # Errors
     /// As [`Cx::ask`].

@@ -7,7 +7,7 @@ use toolgate_core::{Definition, ItemKind};
 use toolgate_policy::{SchemaBounds, check_schemas};
 use toolgate_protocol::method::meta;
 
-/// Error of building a server: the invalid definition and the reason.
+/// Error of building an MCP server: an invalid tool, resource, prompt or other setting, and the reason.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct BuildError {
     what: String,

@@ -5,7 +5,7 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use toolgate_core::Json;
 use toolgate_protocol::json::ObjectWriter;
 
-/// Part of a resource: text or bytes.
+/// Part of the contents of a resource: text or bytes with a MIME type, for the result of `resources/read`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ResourceContents {
     uri: Option<String>,
@@ -21,12 +21,12 @@ enum ContentsBody {
 }
 
 impl ResourceContents {
-    /// Returns a text part.
+    /// Creates a text part of a resource's contents.
     pub fn text(text: impl Into<String>) -> ResourceContents {
         ResourceContents::of(ContentsBody::Text(text.into()))
     }
 
-    /// Returns a binary part; it is sent as Base64.
+    /// Creates a binary part of a resource's contents; it is sent as Base64.
     pub fn bytes(bytes: impl Into<Vec<u8>>) -> ResourceContents {
         ResourceContents::of(ContentsBody::Bytes(bytes.into()))
     }
@@ -40,25 +40,25 @@ impl ResourceContents {
         }
     }
 
-    /// Sets the URI of this part. Default: that of the resource.
+    /// Sets the URI of this part of the contents. Default: that of the resource.
     pub fn uri(mut self, uri: impl Into<String>) -> ResourceContents {
         self.uri = Some(uri.into());
         self
     }
 
-    /// Sets the MIME type of this part. Default: that of the resource.
+    /// Sets the MIME type of this part of the contents. Default: that of the resource.
     pub fn mime(mut self, mime: impl Into<String>) -> ResourceContents {
         self.mime = Some(mime.into());
         self
     }
 
-    /// Sets the `_meta` of this part.
+    /// Sets the `_meta` of this part of the contents.
     pub fn meta(mut self, meta: Json) -> ResourceContents {
         self.meta = Some(meta);
         self
     }
 
-    /// Returns the part as JSON in the protocol's format.
+    /// Returns this part of the contents as JSON in the protocol's format (`contents` of `resources/read`).
     pub fn json(&self, uri: &str, mime: Option<&str>) -> Json {
         let mut o = ObjectWriter::new();
         o.str("uri", self.uri.as_deref().unwrap_or(uri));
@@ -76,14 +76,14 @@ impl ResourceContents {
     }
 }
 
-/// Return type of a resource handler: text, bytes, or parts.
+/// Types that a resource handler can return: text, bytes, or parts with a URI and MIME type.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the value of a resource",
     label = "a resource does not return this type",
     note = "return text, `Vec<u8>` or `ResourceContents`"
 )]
 pub trait IntoContents {
-    /// Converts the value to parts.
+    /// Converts the handler's return value to parts of the resource's contents.
     ///
     /// # Errors
     /// The value cannot be serialized.

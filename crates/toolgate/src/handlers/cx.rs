@@ -15,7 +15,8 @@ use toolgate_core::{
     Item, Json, LogMessage, Progress, ReporterEvent, RequiredCapability, TraceContext,
 };
 
-/// Context of a call: its caller and arguments, progress, log messages and input requests. Cheap to clone.
+/// Context of a call that a handler receives: caller, arguments, progress, log messages and input requests. Cheap to
+/// clone.
 #[derive(Clone)]
 pub struct Cx(Arc<CallContextState>);
 
@@ -27,7 +28,7 @@ struct CallContextState {
     registry: ItemRegistry,
 }
 
-/// Severity of a log message, as the protocol defines it.
+/// Severity of a log message (`notifications/message`), as in syslog (RFC 5424), least severe first.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 #[expect(
     missing_docs,
@@ -69,49 +70,49 @@ impl Cx {
         }))
     }
 
-    /// Returns the authenticated caller: a principal, never a credential.
+    /// Returns the authenticated caller of this call: a principal, never a credential.
     pub fn caller(&self) -> &Caller {
         &self.0.call.caller
     }
 
-    /// Returns the call id in the audit log; the same in every round.
+    /// Returns the id of this call in the audit log; the same in every round of input requests.
     pub fn call_id(&self) -> &str {
         &self.0.call.id
     }
 
-    /// Returns the client capabilities declared for this request.
+    /// Returns the client capabilities (elicitation, sampling, roots) declared for this call.
     pub fn client_capabilities(&self) -> &ClientCapabilities {
         &self.0.call.capabilities
     }
 
-    /// Returns the caller's protocol revision, for log messages. Handlers should not depend on it.
+    /// Returns the MCP protocol revision of the caller, for log messages. Handlers should not depend on it.
     pub fn revision(&self) -> &str {
         &self.0.call.request_info.revision
     }
 
-    /// Returns the trace context, for spans and for requests to other services.
+    /// Returns the W3C trace context of this call, for spans and for requests to other services.
     pub fn trace(&self) -> &TraceContext {
         &self.0.call.trace
     }
 
-    /// Returns the item that is used, with its definition.
+    /// Returns the called item (tool, resource or prompt) with its definition.
     pub fn item(&self) -> Option<&Arc<Item>> {
         self.0.call.item()
     }
 
-    /// Returns the exact arguments.
+    /// Returns the exact arguments of this call, as JSON.
     pub fn arguments(&self) -> &Json {
         self.0.call.arguments().raw()
     }
 
-    /// Returns the registry, to change the server's items at run time.
+    /// Returns the server's registry, to add or remove tools and other items at run time.
     pub fn registry(&self) -> &ItemRegistry {
         &self.0.registry
     }
 
-    /// Sends a progress notification. `progress` must increase with each call; other values are dropped. Nothing is
-    /// sent if the caller did not request progress. A call sends at most 100 notifications at once and 50 a second after
-    /// that; further ones are dropped.
+    /// Sends a progress notification (`notifications/progress`) for this call. `progress` must increase with each call;
+    /// other values are dropped. Nothing is sent if the caller did not request progress. A call sends at most 100
+    /// notifications at once and 50 a second after that; further ones are dropped.
     pub fn progress(&self, progress: f64, total: impl Into<Option<f64>>, message: &str) {
         if self.reporter().has_listener() {
             self.reporter().send(ReporterEvent::Progress(Progress {
@@ -122,14 +123,14 @@ impl Cx {
         }
     }
 
-    /// Turns the call into a task, so that the caller need not wait; later input requests are made in the task. Returns
-    /// false if the caller does not support tasks: then it waits. See [`super::Tool::task`].
+    /// Turns this call into a task, so that the caller need not wait. Later input requests are made in the task.
+    /// Returns false if the caller does not support tasks: then it waits. See [`super::Tool::task`].
     pub fn become_task(&self) -> bool {
         self.0.call.task_control.start_task()
     }
 
-    /// Sends a log message, if the caller requested messages of that level. Do not log secrets: clients display and
-    /// store messages.
+    /// Sends a log message (`notifications/message`) to the client, if the caller requested messages of that level. Do
+    /// not log secrets: clients display and store messages.
     pub fn log(&self, level: LogLevel, data: impl Serialize) {
         let Ok(data) = serde_json::to_value(data) else {
             return;
@@ -147,7 +148,7 @@ impl Cx {
         &self.0.call.reporter
     }
 
-    /// Requests input from the user, the model, or the client, in the same way for every revision.
+    /// Sends an input request to the user, the model or the client, and returns the answer. It works in every revision.
     ///
     /// The first time it returns an error that you must return with `?`. The input request is then sent. After the
     /// response arrives, the handler runs again from the start and gets the response here. So *the code before an `ask`
@@ -160,7 +161,7 @@ impl Cx {
         self.ask_reply(key, question)?.accepted()
     }
 
-    /// As [`Cx::ask`], but returns a declined or cancelled request as a value.
+    /// Sends an input request as [`Cx::ask`] does, but returns a declined or cancelled request as a value.
     ///
     /// # Errors
     /// The input request must be sent first.
@@ -169,7 +170,7 @@ impl Cx {
             .map_err(|ask| self.request_input(vec![*ask]))
     }
 
-    /// Sends several input requests together.
+    /// Sends several input requests to the client together, and returns their answers.
     ///
     /// ```
     /// # use toolgate::handlers::{Cx, HandlerExit, ask};
@@ -181,8 +182,8 @@ impl Cx {
     ///
     /// # Errors
     /// As [`Cx::ask`].
-    pub fn ask_all<A: QuestionTuple>(&self, asks: A) -> Result<A::Answers, HandlerExit> {
-        asks.ask_all(self)
+    pub fn ask_all<A: QuestionTuple>(&self, questions: A) -> Result<A::Answers, HandlerExit> {
+        questions.ask_all(self)
     }
 
     /// Returns the response, or the input request to send if the response is missing or unusable.
@@ -214,13 +215,14 @@ impl Cx {
         self.0.used.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Checks that the client declared a capability. With [`RequiredCapability::Tasks`], the call becomes a task.
+    /// Checks that the client declared a capability for this call, and fails the call otherwise. With
+    /// [`RequiredCapability::Tasks`], the call becomes a task.
     ///
     /// # Errors
     /// The capability is missing; the error tells the caller which one.
-    pub fn require(&self, need: RequiredCapability) -> Result<(), HandlerExit> {
+    pub fn require(&self, capability: RequiredCapability) -> Result<(), HandlerExit> {
         let able = self.client_capabilities();
-        let (able, what) = match need {
+        let (able, what) = match capability {
             RequiredCapability::Elicitation => (able.elicitation, "ask its user (elicitation)"),
             RequiredCapability::ElicitationUrl => (
                 able.elicitation_url,
@@ -236,7 +238,7 @@ impl Cx {
         }
         let text =
             format!("the client did not declare that it can {what}, which this call requires");
-        let error = Error::new(ErrorKind::MissingCapability(need), text);
+        let error = Error::new(ErrorKind::MissingCapability(capability), text);
         Err(HandlerExit::error(error))
     }
 }

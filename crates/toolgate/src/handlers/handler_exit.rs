@@ -4,7 +4,7 @@ use super::ToolError;
 use std::fmt;
 use toolgate_core::{Error, InputRequests};
 
-/// Early exit of a handler, without a result: it needs input first, or it failed.
+/// Early exit of a tool, resource or prompt handler: it needs input first, or it failed.
 ///
 /// Every error converts to it with `?`, as a tool error whose text the model sees; a [`ToolError`] keeps its kind. The
 /// model never sees the sources of an error. To hide its text too, use [`ToolError::new`] with a text of your own.
@@ -18,22 +18,22 @@ pub(crate) enum ExitReason {
 }
 
 impl HandlerExit {
-    /// Returns a tool error; the model sees the text.
+    /// Creates a tool error (`isError`) with this text, which the model sees.
     pub fn new(text: impl Into<String>) -> HandlerExit {
         HandlerExit(ExitReason::Failed(ToolError::new(text)))
     }
 
-    /// Returns an error of the call, with a kind that programs can distinguish.
+    /// Creates a failure of the call from an [`Error`], with a kind that programs can distinguish.
     pub fn error(error: Error) -> HandlerExit {
         HandlerExit(ExitReason::Failed(ToolError::error(error)))
     }
 
-    /// Returns a "not found" error.
+    /// Creates a "not found" failure of the call.
     pub fn not_found(text: impl Into<String>) -> HandlerExit {
         HandlerExit(ExitReason::Failed(ToolError::not_found(text)))
     }
 
-    /// Returns a JSON-RPC error with this code; see [`ToolError::code`].
+    /// Creates a JSON-RPC error with this code; see [`ToolError::code`].
     pub fn code(code: i64, text: impl Into<String>) -> HandlerExit {
         HandlerExit(ExitReason::Failed(ToolError::code(code, text)))
     }

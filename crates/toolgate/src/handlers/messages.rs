@@ -3,17 +3,17 @@
 use super::HandlerExit;
 use toolgate_core::{Content, PromptMessage, PromptResult};
 
-/// Message of a prompt.
+/// Message of a prompt: a role (user or assistant) and a content block.
 pub type Message = PromptMessage;
 
-/// Return type of a prompt handler: user text, messages, or a complete result.
+/// Types that a prompt handler can return: user text, messages, or a complete prompt result.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the value of a prompt",
     label = "a prompt does not return this type",
     note = "return text, messages or a `PromptResult`"
 )]
 pub trait IntoMessages {
-    /// Converts the value to a prompt result.
+    /// Converts the handler's return value to a prompt result (`prompts/get`).
     ///
     /// # Errors
     /// The value cannot be serialized.

@@ -6,26 +6,26 @@ use serde::Serialize;
 use serde_json::Value;
 use toolgate_core::{Content, Json, ToolResult};
 
-/// Return type of a tool handler: text, content blocks, a complete result, or [`Structured`] values.
+/// Types that a tool handler can return: text, content blocks, a complete result, or [`Structured`] values.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the value of a tool",
     label = "a tool does not return this type",
     note = "return text, `Content`, a `ToolResult`, `()`, or `Structured(value)` for a value of your own"
 )]
 pub trait IntoOutput {
-    /// Converts the value to a tool result.
+    /// Converts the handler's return value to a tool result (`tools/call`).
     ///
     /// # Errors
     /// The value cannot be serialized.
     fn into_output(self) -> Result<ToolResult, HandlerExit>;
 
-    /// Returns the output schema of its structured content, if it has any.
+    /// Returns the output schema of the type's structured content, if it has any.
     fn schema() -> Option<Result<Value, String>> {
         None
     }
 }
 
-/// Structured value for programs: sent as `structuredContent`, and repeated as text for clients that support only text.
+/// Wrapper for a tool's return value that is sent as `structuredContent`, and repeated as text for older clients.
 ///
 /// Revisions before 2026-07-28 allow only objects; any other value is sent to them as text.
 #[derive(Clone, Debug)]

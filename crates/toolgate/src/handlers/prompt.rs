@@ -13,7 +13,7 @@ use toolgate_core::{BoxFuture, Call, Definition, ItemKind, PromptResult};
 type PromptHandler =
     Arc<dyn Fn(&Call, Cx) -> BoxFuture<'static, Result<PromptResult, HandlerExit>> + Send + Sync>;
 
-/// Prompt: its definition and its handler.
+/// Prompt of an MCP server: its definition and its handler.
 #[derive(Clone)]
 pub struct Prompt {
     draft: DefinitionDraft,
@@ -23,10 +23,9 @@ pub struct Prompt {
     pub(super) completers: CompletionHandlers,
 }
 
-/// Types that can be added to a server as a prompt: a [`Prompt`], or a function that returns one, as `#[prompt]`
-/// generates.
+/// Types that can be added to a server as a prompt: a [`Prompt`], or a function that returns one (as from `#[prompt]`).
 pub trait IntoPrompt {
-    /// Returns the prompt.
+    /// Returns the prompt to add.
     fn into_prompt(self) -> Prompt;
 }
 
@@ -43,7 +42,7 @@ impl<F: FnOnce() -> Prompt> IntoPrompt for F {
 }
 
 impl Prompt {
-    /// Returns a prompt whose arguments are declared with [`Prompt::argument`].
+    /// Creates a prompt with this handler, whose arguments are declared with [`Prompt::argument`].
     pub fn new<F, Fut, R, E, C>(name: &str, handler: F) -> Prompt
     where
         F: Fn(BTreeMap<String, String>, Cx) -> Fut + Send + Sync + 'static,
@@ -64,8 +63,8 @@ impl Prompt {
         Prompt::with(name, run)
     }
 
-    /// Returns a prompt whose arguments are the fields of `A`. Clients send text: numbers, booleans and enums are parsed
-    /// from it, and lists and objects from JSON text.
+    /// Creates a prompt with this handler, whose arguments are the fields of `A`. Clients send text: numbers, booleans
+    /// and enums are parsed from it, and lists and objects from JSON text.
     pub fn typed<A, F, Fut, R, E, C>(name: &str, handler: F) -> Prompt
     where
         A: DeserializeOwned + JsonSchema + Send + 'static,
@@ -104,32 +103,32 @@ impl Prompt {
         }
     }
 
-    /// Sets the title, which hosts show to people.
+    /// Sets the prompt's title, which hosts show to people.
     pub fn title(mut self, title: &str) -> Prompt {
         self.draft.set("title", title);
         self
     }
 
-    /// Sets the description.
+    /// Sets the prompt's description.
     pub fn description(mut self, text: &str) -> Prompt {
         self.draft.set("description", text);
         self
     }
 
-    /// Sets the icons in the protocol's format.
+    /// Sets the prompt's icons, as JSON in the protocol's format.
     pub fn icons(mut self, icons: Value) -> Prompt {
         self.draft.set("icons", icons);
         self
     }
 
-    /// Sets a member of `_meta`.
+    /// Sets a member of the prompt's `_meta`.
     pub fn meta(mut self, key: &str, value: impl Into<Value>) -> Prompt {
         self.draft.set_nested("_meta", key, value);
         self
     }
 
-    /// Moves the arguments with these names to the front, in this order. Hosts show them to people in the order of the
-    /// list.
+    /// Moves the prompt's arguments with these names to the front, in this order. Hosts show them to people in the
+    /// order of the list.
     pub fn in_order(mut self, names: &[&str]) -> Prompt {
         let place = |argument: &Value| {
             let place = names.iter().position(|name| argument["name"] == *name);
@@ -139,15 +138,15 @@ impl Prompt {
         self
     }
 
-    /// Adds an argument.
+    /// Declares an argument of the prompt.
     pub fn argument(mut self, name: &str, description: &str, required: bool) -> Prompt {
         self.arguments
             .push(json!({"name": name, "description": description, "required": required}));
         self
     }
 
-    /// Sets the completion function of an argument. It gets the text typed so far and returns the best match first. The
-    /// other arguments are in [`Cx::arguments`], under `context`.
+    /// Sets the completion function of a prompt argument (`completion/complete`). It gets the text typed so far and
+    /// returns the best match first. The other arguments are in [`Cx::arguments`], under `context`.
     pub fn complete<F, Fut, E, C>(mut self, argument: &str, f: F) -> Prompt
     where
         F: Fn(String, Cx) -> Fut + Send + Sync + 'static,

@@ -8,7 +8,8 @@ use std::{
 use tokio::sync::watch;
 use toolgate_core::{CacheHint, Catalog, ChangeCounters, Item, ItemKind, Origin};
 
-/// Registry of a running server's items, for changes at run time. Cheap to clone; all clones share one state.
+/// Registry of the items of a running MCP server, to add and remove tools, resources, prompts and skills at run time.
+/// Cheap to clone; all clones share one state.
 ///
 /// Subscribed clients are notified of each change; changes within 10 ms are combined.
 #[derive(Clone)]
@@ -106,7 +107,7 @@ impl ItemRegistry {
         })))
     }
 
-    /// Returns the registry of the server that is mounted under that name.
+    /// Returns the registry of the server that is mounted in this one under that name.
     pub fn mounted(&self, name: &str) -> Option<&ItemRegistry> {
         let mut mounted = self.0.mounted.iter();
         mounted
@@ -144,7 +145,7 @@ impl ItemRegistry {
         Ok(())
     }
 
-    /// Adds a tool, or replaces the one with that name.
+    /// Adds a tool to the running server, or replaces the one with that name.
     ///
     /// # Errors
     /// The definition is invalid; then nothing changes.
@@ -155,14 +156,14 @@ impl ItemRegistry {
         })
     }
 
-    /// Removes a tool. Returns whether it existed. Running calls continue.
+    /// Removes a tool from the running server. Returns whether it existed. Running calls continue.
     pub fn remove_tool(&self, name: &str) -> bool {
         self.remove(ItemKind::Tool, |offered| {
             remove_matching(&mut offered.tools, |tool| tool.name() == name)
         })
     }
 
-    /// Adds a prompt, or replaces the one with that name.
+    /// Adds a prompt to the running server, or replaces the one with that name.
     ///
     /// # Errors
     /// The definition is invalid; then nothing changes.
@@ -172,14 +173,14 @@ impl ItemRegistry {
         })
     }
 
-    /// Removes a prompt. Returns whether it existed.
+    /// Removes a prompt from the running server. Returns whether it existed.
     pub fn remove_prompt(&self, name: &str) -> bool {
         self.remove(ItemKind::Prompt, |offered| {
             remove_matching(&mut offered.prompts, |prompt| prompt.name() == name)
         })
     }
 
-    /// Adds a resource, or replaces the one with that URI.
+    /// Adds a resource to the running server, or replaces the one with that URI.
     ///
     /// # Errors
     /// The definition is invalid; then nothing changes.
@@ -189,14 +190,14 @@ impl ItemRegistry {
         })
     }
 
-    /// Removes a resource. Returns whether it existed.
+    /// Removes a resource from the running server. Returns whether it existed.
     pub fn remove_resource(&self, uri: &str) -> bool {
         self.remove(ItemKind::Resource, |offered| {
             remove_matching(&mut offered.resources, |resource| resource.uri() == uri)
         })
     }
 
-    /// Adds a template, or replaces the identical one.
+    /// Adds a resource template to the running server, or replaces the one with the same URI template.
     ///
     /// # Errors
     /// The definition is invalid; then nothing changes.
@@ -208,15 +209,15 @@ impl ItemRegistry {
         })
     }
 
-    /// Removes a template. Returns whether it existed.
+    /// Removes a resource template from the running server. Returns whether it existed.
     pub fn remove_template(&self, template: &str) -> bool {
         self.remove(ItemKind::Resource, |offered| {
             remove_matching(&mut offered.templates, |t| t.template() == template)
         })
     }
 
-    /// Adds a skill, or replaces the one with that URI. A server that was built without skills does not declare the
-    /// skills capability.
+    /// Adds a skill to the running server, or replaces the one with that URI. A server that was built without skills
+    /// does not declare the skills capability.
     ///
     /// # Errors
     /// The skill is invalid; then nothing changes.
@@ -226,14 +227,14 @@ impl ItemRegistry {
         })
     }
 
-    /// Removes a skill by the URI of its `SKILL.md`. Returns whether it existed.
+    /// Removes a skill from the running server, by the URI of its `SKILL.md`. Returns whether it existed.
     pub fn remove_skill(&self, uri: &str) -> bool {
         self.remove(ItemKind::Skill, |offered| {
             remove_matching(&mut offered.skills, |skill| skill.uri() == uri)
         })
     }
 
-    /// Notifies subscribers of a resource that its contents changed.
+    /// Notifies clients that subscribed to a resource that its contents changed (`notifications/resources/updated`).
     pub fn updated(&self, uri: &str) {
         self.0.stale.send_modify(|stale| stale.count_update(uri));
     }

@@ -11,7 +11,7 @@ use toolgate_protocol::method::uri_template;
 
 type ContentsFuture = BoxFuture<'static, Result<Vec<ResourceContents>, HandlerExit>>;
 
-/// Resource: its definition and the handler that reads it.
+/// Resource of an MCP server: its definition and the handler that reads it.
 #[derive(Clone)]
 pub struct Resource {
     draft: DefinitionDraft,
@@ -19,7 +19,7 @@ pub struct Resource {
     read: Arc<dyn Fn(Cx) -> ContentsFuture + Send + Sync>,
 }
 
-/// Resource template: its definition and the handler that reads the resources that match it.
+/// Resource template of an MCP server: its definition and the handler that reads the resources that match it.
 #[derive(Clone)]
 pub struct ResourceTemplate {
     draft: DefinitionDraft,
@@ -28,13 +28,13 @@ pub struct ResourceTemplate {
     pub(super) completers: CompletionHandlers,
 }
 
-/// Variables of a URI that matches a template, unchanged. They come from the caller: validate them before you use them
-/// in a file path.
+/// Values of the URI template variables (RFC 6570) in a requested resource URI, unchanged. They come from the caller:
+/// validate them before you use them in a file path.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TemplateVariables(Vec<(String, String)>);
 
 impl TemplateVariables {
-    /// Returns the value of a variable; empty if the URI has none.
+    /// Returns the value of a URI template variable; empty if the URI has none.
     pub fn get(&self, name: &str) -> &str {
         let found = self.0.iter().find(|(n, _)| n == name);
         found.map_or("", |(_, value)| value)
@@ -44,43 +44,43 @@ impl TemplateVariables {
 macro_rules! described {
     ($type:ident) => {
         impl $type {
-            /// Sets the title, which hosts show to people.
+            /// Sets the title of the resource or template, which hosts show to people.
             pub fn title(mut self, title: &str) -> $type {
                 self.draft.set("title", title);
                 self
             }
 
-            /// Sets the description.
+            /// Sets the description of the resource or template.
             pub fn description(mut self, text: &str) -> $type {
                 self.draft.set("description", text);
                 self
             }
 
-            /// Sets the MIME type.
+            /// Sets the MIME type of the contents.
             pub fn mime(mut self, mime: &str) -> $type {
                 self.draft.set("mimeType", mime);
                 self
             }
 
-            /// Sets the icons in the protocol's format.
+            /// Sets the icons of the resource or template, as JSON in the protocol's format.
             pub fn icons(mut self, icons: Value) -> $type {
                 self.draft.set("icons", icons);
                 self
             }
 
-            /// Sets the annotations in the protocol's format: `audience`, `priority`, `lastModified`.
+            /// Sets the resource annotations, as JSON in the protocol's format: `audience`, `priority`, `lastModified`.
             pub fn annotations(mut self, annotations: Value) -> $type {
                 self.draft.set("annotations", annotations);
                 self
             }
 
-            /// Sets a member of `_meta`.
+            /// Sets a member of the `_meta` of the resource or template.
             pub fn meta(mut self, key: &str, value: impl Into<Value>) -> $type {
                 self.draft.set_nested("_meta", key, value);
                 self
             }
 
-            /// Sets the cache hint of its contents: the time to live in milliseconds, and whether caches may share them
+            /// Sets the cache hint of the contents: the time to live in milliseconds, and whether caches may share them
             /// between callers. Default: 0 and private.
             pub fn cache(mut self, ttl_ms: u64, public: bool) -> $type {
                 self.hint = CacheHint { ttl_ms, public };
@@ -103,7 +103,7 @@ described!(Resource);
 described!(ResourceTemplate);
 
 impl Resource {
-    /// Returns a resource with that URI and name.
+    /// Creates a resource with that URI and name, and the handler that reads it.
     pub fn new<F, Fut, R, E, C>(uri: &str, name: &str, read: F) -> Resource
     where
         F: Fn(Cx) -> Fut + Send + Sync + 'static,
@@ -129,7 +129,7 @@ impl Resource {
         }
     }
 
-    /// Returns a resource with constant contents.
+    /// Creates a resource with that URI and name, and constant contents.
     pub fn fixed(uri: &str, name: &str, contents: ResourceContents) -> Resource {
         Resource::new(uri, name, move |_| {
             let contents = contents.clone();
@@ -152,7 +152,8 @@ impl Resource {
 }
 
 impl ResourceTemplate {
-    /// Returns a template with a URI template (RFC 6570), for example `file:///{+path}` or `note://{id}`, and a name.
+    /// Creates a resource template with a URI template (RFC 6570) and a name. Examples of a URI template:
+    /// `file:///{+path}`, `note://{id}`.
     pub fn new<F, Fut, R, E, C>(template: &str, name: &str, read: F) -> ResourceTemplate
     where
         F: Fn(TemplateVariables, Cx) -> Fut + Send + Sync + 'static,
@@ -179,7 +180,8 @@ impl ResourceTemplate {
         }
     }
 
-    /// Sets the completion function of a variable. It gets the text typed so far and returns the best match first.
+    /// Sets the completion function of a URI template variable (`completion/complete`). It gets the text typed so far
+    /// and returns the best match first.
     pub fn complete<F, Fut, E, C>(mut self, variable: &str, f: F) -> ResourceTemplate
     where
         F: Fn(String, Cx) -> Fut + Send + Sync + 'static,

@@ -19,9 +19,9 @@ use toolgate_policy::{
 };
 use toolgate_protocol::method::{initialize::Implementation, meta};
 
-/// Builder of an MCP server. All server policies are on: arguments are checked against their schemas, and calls are
-/// recorded and limited in number, rate and time. Results are checked, sanitized and limited in size, and a panic ends
-/// only its own call.
+/// Builder of an MCP server from tools, resources, prompts and skills. All server policies are on: arguments are
+/// checked against their schemas, and calls are recorded and limited in number, rate and time. Results are checked,
+/// sanitized and limited in size, and a panic ends only its own call.
 ///
 /// ```
 /// use toolgate::handlers::{Cx, Server, HandlerExit, Tool};
@@ -50,7 +50,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Returns a server without items.
+    /// Creates an MCP server with this name and version, without tools or other items.
     pub fn new(name: &str, version: &str) -> Server {
         let mut duties = Policy::default();
         // These arguments have reached their destination, so their secrets leak nowhere.
@@ -77,49 +77,49 @@ impl Server {
         }
     }
 
-    /// Sets the title, which hosts show to people.
+    /// Sets the server's title, which hosts show to people.
     pub fn title(mut self, title: &str) -> Server {
         self.info.title = Some(title.to_owned());
         self
     }
 
-    /// Sets the description.
+    /// Sets the server's description.
     pub fn description(mut self, text: &str) -> Server {
         self.info.description = Some(text.to_owned());
         self
     }
 
-    /// Sets the website URL.
+    /// Sets the server's website URL.
     pub fn website(mut self, url: &str) -> Server {
         self.info.website_url = Some(url.to_owned());
         self
     }
 
-    /// Sets the icons in the protocol's format: an array of objects with `src`.
+    /// Sets the server's icons, as JSON in the protocol's format: an array of objects with `src`.
     pub fn icons(mut self, icons: serde_json::Value) -> Server {
         self.info.icons = Some(Json::from_value(&icons));
         self
     }
 
-    /// Sets the instructions: how a model should use the server.
+    /// Sets the server's `instructions`: how a model should use the server.
     pub fn instructions(mut self, text: &str) -> Server {
         self.instructions = Some(text.to_owned());
         self
     }
 
-    /// Adds a tool.
+    /// Adds a tool to the server.
     pub fn tool(mut self, tool: impl IntoTool) -> Server {
         self.items.tools.push(tool.into_tool());
         self
     }
 
-    /// Adds a set of tools that share one state.
+    /// Adds a set of tools that share one state to the server.
     pub fn tools(mut self, tools: impl ToolSet) -> Server {
         self.items.tools.extend(Arc::new(tools).tools());
         self
     }
 
-    /// Adds a prompt.
+    /// Adds a prompt to the server.
     pub fn prompt(mut self, prompt: impl IntoPrompt) -> Server {
         let prompt = prompt.into_prompt();
         self.completions |= !prompt.completers.is_empty();
@@ -127,32 +127,33 @@ impl Server {
         self
     }
 
-    /// Adds a resource.
+    /// Adds a resource to the server.
     pub fn resource(mut self, resource: Resource) -> Server {
         self.items.resources.push(resource);
         self
     }
 
-    /// Adds a resource template.
+    /// Adds a resource template to the server.
     pub fn template(mut self, template: ResourceTemplate) -> Server {
         self.completions |= !template.completers.is_empty();
         self.items.templates.push(template);
         self
     }
 
-    /// Adds a skill, and its `SKILL.md` as a resource (2026-07-28).
+    /// Adds a skill to the server, and its `SKILL.md` as a resource (2026-07-28).
     pub fn skill(mut self, skill: Skill) -> Server {
         self.items.skills.push(skill);
         self
     }
 
-    /// Adds skills; [`Skill::all_in`] reads them from a directory.
+    /// Adds skills to the server; [`Skill::all_in`] reads them from a directory.
     pub fn skills(mut self, skills: impl IntoIterator<Item = Skill>) -> Server {
         self.items.skills.extend(skills);
         self
     }
 
-    /// Mounts another server inside this one, under a name of at most 32 characters of `[A-Za-z0-9-]`.
+    /// Mounts another server inside this one, under a name that prefixes its items. The name has at most 32 characters
+    /// of `[A-Za-z0-9-]`.
     ///
     /// - Its tools and prompts are named `NAME_tool`. A name that hosts do not accept is changed, as by the gateway.
     /// - Its resources keep their URIs, except that `ui://app` becomes `ui://NAME/app`, and likewise `skill://`.
@@ -179,7 +180,8 @@ impl Server {
         self
     }
 
-    /// Overrides the definition of one of the server's own tools. Mounted servers set their own overrides.
+    /// Overrides the definition of one of the server's own tools: name, visibility, title, description, fixed
+    /// arguments. Mounted servers set their own overrides.
     ///
     /// ```
     /// use toolgate::{Cx, DefinitionOverride, Server, HandlerExit, Tool};
@@ -195,25 +197,26 @@ impl Server {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn override_tool(mut self, tool: &str, shown: DefinitionOverride) -> Server {
-        self.overrides.set(tool, shown);
+    pub fn override_tool(mut self, tool: &str, changes: DefinitionOverride) -> Server {
+        self.overrides.set(tool, changes);
         self
     }
 
-    /// Sets the cache hint of its lists: the time to live in milliseconds, and whether caches may share them between
-    /// callers (2026-07-28). Default: 0 and private.
+    /// Sets the cache hint of the server's item lists: the time to live in milliseconds, and whether caches may share
+    /// them between callers (2026-07-28). Default: 0 and private.
     pub fn cache(mut self, ttl_ms: u64, public: bool) -> Server {
         self.items.hint = CacheHint { ttl_ms, public };
         self
     }
 
-    /// Declares an extension by its identifier, with its settings, which must be an object (2026-07-28).
+    /// Declares a protocol extension by its identifier, with its settings, a JSON object (2026-07-28).
     pub fn extension(mut self, id: &str, settings: Json) -> Server {
         self.extensions.push((id.to_owned(), settings));
         self
     }
 
-    /// Adds a rule that decides who may use which item. An item that is hidden from a caller is unknown to that caller.
+    /// Adds a rule that decides which callers may see and call which items. An item that is hidden from a caller is
+    /// unknown to that caller.
     pub fn rule(mut self, rule: impl Rule) -> Server {
         self.policy.rules.push(Arc::new(rule));
         self
@@ -277,45 +280,46 @@ impl Server {
         self
     }
 
-    /// Sets the rate limit of each tool per caller. Default: 6,000 calls a minute.
+    /// Sets the rate limit for calls of each tool per caller. Default: 6,000 calls a minute.
     pub fn rate_limit(mut self, quota: RateQuota) -> Server {
         self.policy.rate = RateLimiter::new(Vec::new(), quota);
         self
     }
 
-    /// Sets the maximum number of concurrent calls, per caller and in total. Default: 64 and 1,024.
-    pub fn concurrency_limit(mut self, per_caller: usize, all: usize) -> Server {
-        self.policy.concurrency = ConcurrencyLimit::new(per_caller, all);
+    /// Sets the maximum number of concurrent calls of the server's items, per caller and in total. Default: 64 and
+    /// 1,024.
+    pub fn concurrency_limit(mut self, per_caller: usize, total: usize) -> Server {
+        self.policy.concurrency = ConcurrencyLimit::new(per_caller, total);
         self
     }
 
-    /// Sets the time limits of calls. Default: 60 s without progress, at most 15 minutes.
+    /// Sets the time limits of calls to the server's handlers. Default: 60 s without progress, at most 15 minutes.
     pub fn deadline(mut self, deadline: CallTimeout) -> Server {
         self.policy.deadline = deadline;
         self
     }
 
-    /// Sets the policy for results that do not match their output schema. Default: they are blocked.
-    pub fn output_schema(mut self, duty: OutputValidation) -> Server {
-        self.policy.output_schema = duty;
+    /// Sets the policy for tool results that do not match their output schema. Default: they are blocked.
+    pub fn output_schema(mut self, validation: OutputValidation) -> Server {
+        self.policy.output_schema = validation;
         self
     }
 
-    /// Sets the policy for secrets in results. Default: they are redacted. A tool that returns keys needs
-    /// [`OnSecret::Pass`].
-    pub fn secrets(mut self, found: OnSecret) -> Server {
-        self.policy.sanitizers.secrets.on_secret = PerServer::all(found);
+    /// Sets the policy for secrets (tokens, keys) in results. Default: they are redacted. A tool that returns keys
+    /// needs [`OnSecret::Pass`].
+    pub fn secrets(mut self, policy: OnSecret) -> Server {
+        self.policy.sanitizers.secrets.on_secret = PerServer::all(policy);
         self
     }
 
-    /// Sets the size limits.
+    /// Sets the size limits of results, definitions and texts, in bytes.
     pub fn size_limits(mut self, size: SizeLimits) -> Server {
         self.policy.size = size;
         self
     }
 
-    /// Sets the audit recorder. Default: events of `tracing`, without contents. [`Server::audit_in`] writes a
-    /// tamper-evident log.
+    /// Sets the audit recorder: the destination of a record of every call. Default: events of `tracing`, without
+    /// contents. [`Server::audit_in`] writes a tamper-evident log.
     pub fn audit_recorder(mut self, recorder: Arc<AuditRecorder>) -> Server {
         self.audit = None;
         self.policy.recorder = recorder;
@@ -324,25 +328,25 @@ impl Server {
 
     /// Records calls in a hash-chained audit log in that directory. Records are on disk before the handler runs and
     /// before the result is sent. If the log cannot be written, calls fail.
-    pub fn audit_in(mut self, folder: impl Into<PathBuf>) -> Server {
-        self.audit = Some(folder.into());
+    pub fn audit_in(mut self, directory: impl Into<PathBuf>) -> Server {
+        self.audit = Some(directory.into());
         self
     }
 
-    /// Sets the limits of the serving edge.
+    /// Sets the limits of the MCP protocol server: sizes, pages, input requests and tasks.
     pub fn limits(mut self, limits: ServerLimits) -> Server {
         self.limits = limits;
         self
     }
 
-    /// Sets the key that seals the state sent with input requests. Replicas that answer retries of each other's calls
-    /// must share it. Default: a random key per process.
+    /// Sets the key that seals the `requestState` sent with input requests. Replicas that answer retries of each
+    /// other's calls must share it. Default: a random key per process.
     pub fn seal_key(mut self, key: [u8; 32]) -> Server {
         self.key = Some(key);
         self
     }
 
-    /// Builds the server for an edge.
+    /// Builds the MCP server, to be served over stdio or HTTP.
     ///
     /// # Errors
     /// [`BuildError`] names the invalid definition and the reason.
@@ -350,7 +354,7 @@ impl Server {
         self.build_with_registry().map(|(server, _)| server)
     }
 
-    /// Builds the server, with a registry to change its items at run time.
+    /// Builds the MCP server, together with a registry to change its items at run time.
     ///
     /// # Errors
     /// As [`Server::build`].

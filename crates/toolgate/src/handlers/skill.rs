@@ -21,9 +21,9 @@ use toolgate_protocol::{
 /// Maximum nesting depth of directories in a skill.
 const MAX_DIRECTORY_DEPTH: usize = 16;
 
-/// Skill: a folder with a `SKILL.md`, whose frontmatter has its name and says when a model should use it, and with
-/// other files that it needs. All files are read once, when the value is created; the digests and sizes are those of
-/// the bytes that were read.
+/// Skill: a folder with a `SKILL.md` (instructions for a model), whose frontmatter has its name and description, and
+/// with other files that it needs. All files are read once, when the value is created; the digests and sizes are those
+/// of the bytes that were read.
 ///
 /// ```
 /// use toolgate::{Server, Skill};
@@ -45,7 +45,8 @@ pub struct Skill {
 }
 
 impl Skill {
-    /// Returns a skill with that `SKILL.md`. Its URI is `skill://NAME/SKILL.md`, with the name in its frontmatter.
+    /// Creates a skill from the text of its `SKILL.md`. Its URI is `skill://NAME/SKILL.md`, with the name in its
+    /// frontmatter.
     pub fn new(text: impl Into<Vec<u8>>) -> Skill {
         let text = text.into();
         let head = std::str::from_utf8(&text)
@@ -74,12 +75,12 @@ impl Skill {
     /// - An entry is a link or another special file.
     /// - The skill has more than 512 files or 16 MiB, or directories nested deeper than 16.
     /// - Its name differs from that of the directory.
-    pub fn in_folder(folder: impl AsRef<Path>) -> Result<Skill, BuildError> {
-        let folder = folder.as_ref();
-        let what = || format!("the skill in {}", folder.display());
+    pub fn in_folder(directory: impl AsRef<Path>) -> Result<Skill, BuildError> {
+        let directory = directory.as_ref();
+        let what = || format!("the skill in {}", directory.display());
         let bad = |why: String| BuildError::new(what(), why);
         let mut found = SkillDirectory::default();
-        found.walk(folder, "", 0).map_err(bad)?;
+        found.walk(directory, "", 0).map_err(bad)?;
         let text = found.files.iter().position(|(path, _)| path == FILE);
         let Some(at) = text else {
             return Err(bad("it has no SKILL.md".to_owned()));
@@ -88,7 +89,9 @@ impl Skill {
         let mut skill = Skill::new(text);
         found.files.sort();
         skill.files.extend(found.files);
-        let own = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+        let own = directory
+            .canonicalize()
+            .unwrap_or_else(|_| directory.to_owned());
         if skill.fault.is_none() && own.file_name().is_some_and(|name| name != skill.name()) {
             return Err(bad(format!(
                 "its name is {:?}, which differs from that of the directory",
@@ -102,16 +105,16 @@ impl Skill {
     ///
     /// # Errors
     /// As [`Skill::in_folder`]; a single invalid skill fails the whole operation.
-    pub fn all_in(folder: impl AsRef<Path>) -> Result<Vec<Skill>, BuildError> {
-        let folder = folder.as_ref();
+    pub fn all_in(directory: impl AsRef<Path>) -> Result<Vec<Skill>, BuildError> {
+        let directory = directory.as_ref();
         let bad = |error: io::Error| {
             BuildError::new(
-                format!("the skills in {}", folder.display()),
+                format!("the skills in {}", directory.display()),
                 error.to_string(),
             )
         };
         let mut skills = Vec::new();
-        for entry in fs::read_dir(folder).map_err(bad)? {
+        for entry in fs::read_dir(directory).map_err(bad)? {
             let path = entry.map_err(bad)?.path();
             if fs::symlink_metadata(path.join(FILE)).is_ok() {
                 let meta = fs::symlink_metadata(&path).map_err(bad)?;
@@ -129,27 +132,27 @@ impl Skill {
         Ok(skills)
     }
 
-    /// Adds a file, by its path within the skill, for example `references/terms.md`.
+    /// Adds a file to the skill, by its path within the skill, for example `references/terms.md`.
     pub fn file(mut self, path: &str, bytes: impl Into<Vec<u8>>) -> Skill {
         self.files.push((path.to_owned(), bytes.into()));
         self
     }
 
-    /// Sets a prefix: the skill is served at `skill://PREFIX/NAME/SKILL.md`.
+    /// Sets a prefix of the skill's URI: it is served at `skill://PREFIX/NAME/SKILL.md`.
     pub fn under(mut self, prefix: &str) -> Skill {
         self.under = prefix.trim_matches('/').to_owned();
         self.update_root();
         self
     }
 
-    /// Sets the cache hint of its files: the time to live in milliseconds, and whether caches may share them between
-    /// callers.
+    /// Sets the cache hint of the skill's files: the time to live in milliseconds, and whether caches may share them
+    /// between callers.
     pub fn cache(mut self, ttl_ms: u64, public: bool) -> Skill {
         self.hint = CacheHint { ttl_ms, public };
         self
     }
 
-    /// Returns the name from the frontmatter.
+    /// Returns the skill's name from the frontmatter of its `SKILL.md`.
     pub fn name(&self) -> &str {
         self.frontmatter
             .get("name")
@@ -157,7 +160,7 @@ impl Skill {
             .unwrap_or_default()
     }
 
-    /// Returns the URI of its `SKILL.md`.
+    /// Returns the URI of the skill's `SKILL.md`.
     pub fn uri(&self) -> String {
         format!("{}/{FILE}", self.root)
     }

@@ -16,7 +16,7 @@ use toolgate_core::{
 type ToolHandler =
     Arc<dyn Fn(&Call, Cx) -> BoxFuture<'static, Result<ToolResult, HandlerExit>> + Send + Sync>;
 
-/// Tool: its definition and its handler.
+/// Tool of an MCP server: its definition and its handler.
 ///
 /// Without annotations a tool counts as destructive.
 #[derive(Clone)]
@@ -32,7 +32,7 @@ pub struct Tool {
 
 /// Types that can be added to a server as a tool: a [`Tool`], or a function that returns one, as `#[tool]` generates.
 pub trait IntoTool {
-    /// Returns the tool.
+    /// Returns the tool to add.
     fn into_tool(self) -> Tool;
 }
 
@@ -48,14 +48,14 @@ impl<F: FnOnce() -> Tool> IntoTool for F {
     }
 }
 
-/// Set of tools that share one state, as `#[tools]` generates from the methods of a type.
+/// Set of tools that share one state, as the macro `#[tools]` generates from the methods of a type.
 pub trait ToolSet: Send + Sync + 'static {
-    /// Returns the tools, each with the shared state.
+    /// Returns the tools of the set, each with the shared state.
     fn tools(self: Arc<Self>) -> Vec<Tool>;
 }
 
 impl Tool {
-    /// Returns a tool whose arguments are the fields of `A`, with derived schemas. `A` should be a struct that denies
+    /// Creates a tool whose arguments are the fields of `A`, with derived schemas. `A` should be a struct that denies
     /// unknown fields.
     ///
     /// ```
@@ -109,8 +109,8 @@ impl Tool {
         tool
     }
 
-    /// Returns a tool with an input schema given at run time. Arguments are validated against it before the handler is
-    /// called.
+    /// Creates a tool with an input schema given at run time, as JSON. Arguments are validated against it before the
+    /// handler is called.
     pub fn dynamic<F, Fut, R, E, C>(name: &str, input_schema: Value, handler: F) -> Tool
     where
         F: Fn(Value, Cx) -> Fut + Send + Sync + 'static,
@@ -154,38 +154,39 @@ impl Tool {
         self
     }
 
-    /// Sets the title, which hosts show to people.
+    /// Sets the tool's title, which hosts show to people.
     pub fn title(self, title: &str) -> Tool {
         self.set("title", title)
     }
 
-    /// Sets the description for the model.
+    /// Sets the tool's description for the model.
     pub fn description(self, text: &str) -> Tool {
         self.set("description", text)
     }
 
-    /// Sets `readOnlyHint`: the tool changes nothing.
+    /// Sets the tool annotation `readOnlyHint`: the tool changes nothing.
     pub fn read_only(self) -> Tool {
         self.hint("readOnlyHint", true)
     }
 
-    /// Sets `destructiveHint`: whether changes may be destructive. Only meaningful if the tool is not read-only.
-    pub fn destructive(self, destroys: bool) -> Tool {
-        self.hint("destructiveHint", destroys)
+    /// Sets the tool annotation `destructiveHint`: whether changes may be destructive. Only meaningful if the tool is
+    /// not read-only.
+    pub fn destructive(self, hint: bool) -> Tool {
+        self.hint("destructiveHint", hint)
     }
 
-    /// Sets `idempotentHint`: repeating a call with the same arguments has no further effect.
+    /// Sets the tool annotation `idempotentHint`: repeating a call with the same arguments has no further effect.
     pub fn idempotent(self) -> Tool {
         self.hint("idempotentHint", true)
     }
 
-    /// Sets `openWorldHint`: whether the tool interacts with external systems.
-    pub fn open_world(self, reaches: bool) -> Tool {
-        self.hint("openWorldHint", reaches)
+    /// Sets the tool annotation `openWorldHint`: whether the tool interacts with external systems.
+    pub fn open_world(self, hint: bool) -> Tool {
+        self.hint("openWorldHint", hint)
     }
 
-    /// Sets the task support: with `Optional` a long call can become a task, with `Required` every call is one. A
-    /// caller without task support waits, and its call is rejected if tasks are required.
+    /// Sets the tool's task support: with `Optional` a long call can become a task, with `Required` every call is one.
+    /// A caller without task support waits, and its call is rejected if tasks are required.
     pub fn task(mut self, support: TaskSupport) -> Tool {
         self.draft
             .set_nested("execution", "taskSupport", support.as_str());
@@ -223,18 +224,19 @@ impl Tool {
         self.set("icons", icons)
     }
 
-    /// Sets a member of `_meta`, for example `ui` of MCP Apps.
+    /// Sets a member of the tool's `_meta`, for example `ui` of MCP Apps.
     pub fn meta(mut self, key: &str, value: impl Into<Value>) -> Tool {
         self.draft.set_nested("_meta", key, value);
         self
     }
 
-    /// Sets the output schema, instead of a derived one.
+    /// Sets the tool's output schema, instead of a derived one.
     pub fn output_schema(self, schema: Value) -> Tool {
         self.set("outputSchema", schema)
     }
 
-    /// Does not repeat structured content as text. Clients without support for structured content then get nothing.
+    /// Omits the text copy of the tool's structured content. Clients without support for structured content then get
+    /// nothing.
     pub fn without_text(mut self) -> Tool {
         self.repeats_as_text = false;
         self

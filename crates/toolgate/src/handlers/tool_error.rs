@@ -6,7 +6,7 @@ use toolgate_core::{BoxError, Call, Error, ErrorKind, Op, Outcome, ToolResult, e
 use toolgate_policy::SecretRedactor;
 use toolgate_protocol::message::code;
 
-/// Error of a handler: a text that the model sees, or an error of the call with a kind.
+/// Error of a tool, resource or prompt handler: a text that the model sees, or a failure of the call with a kind.
 ///
 /// The model sees only the text of the error, never its sources. The sources go to the operator, as an event of
 /// `tracing`. [`ToolError::show_sources`] adds them to the text.
@@ -34,7 +34,7 @@ enum ToolErrorKind {
 }
 
 impl ToolError {
-    /// Returns a tool error; the model sees the text.
+    /// Creates a tool error (`isError`) with this text, which the model sees.
     pub fn new(text: impl Into<String>) -> ToolError {
         ToolError(ToolErrorKind::Failed {
             text: text.into(),
@@ -42,8 +42,8 @@ impl ToolError {
         })
     }
 
-    /// Returns a tool error whose text is that of an error and of all its sources, joined with `: `. Without this, the
-    /// model sees only the text of the error itself.
+    /// Creates a tool error (`isError`) with the texts of an error and of all its sources, joined with `: `. Without
+    /// this, the model sees only the text of the error itself.
     ///
     /// ```
     /// use toolgate::ToolError;
@@ -60,12 +60,12 @@ impl ToolError {
         ToolError::new(text)
     }
 
-    /// Returns an error of the call, with a kind that programs can distinguish.
+    /// Creates a failure of the call from an [`Error`], with a kind that programs can distinguish.
     pub fn error(error: Error) -> ToolError {
         ToolError(ToolErrorKind::Protocol(error))
     }
 
-    /// Returns a "not found" error.
+    /// Creates a "not found" failure of the call.
     pub fn not_found(text: impl Into<String>) -> ToolError {
         ToolError::error(Error::new(ErrorKind::NotFound, text.into()))
     }
@@ -82,7 +82,7 @@ impl ToolError {
         ToolError::error(Error::new(ErrorKind::JsonRpc(code), text.into()))
     }
 
-    /// Returns the same error with its source, for the operator only.
+    /// Returns the same handler error with a source error, which only the operator sees.
     pub fn with_source(self, source: impl Into<BoxError>) -> ToolError {
         ToolError(match self.0 {
             ToolErrorKind::Failed { text, .. } => ToolErrorKind::Failed {
@@ -218,8 +218,8 @@ fn log_sources(error: &ToolError, call: &Call) {
     );
 }
 
-/// Error types that a handler may return: every type that converts to `Box<dyn Error + Send + Sync>`, and
-/// [`HandlerExit`].
+/// Error types that a tool, resource or prompt handler may return: [`HandlerExit`] and all that convert to a boxed `dyn
+/// Error + Send + Sync`.
 ///
 /// These are errors of the standard library and of other crates, boxed errors, [`ToolError`], `String` and `&str`. You
 /// never implement it; the parameter `Conversion` is inferred.
@@ -239,7 +239,7 @@ fn log_sources(error: &ToolError, call: &Call) {
     note = "implement `std::error::Error` for `{Self}`, which must be `Send + Sync`, or return a `ToolError`, a `HandlerExit`, a `String` or a boxed error"
 )]
 pub trait IntoHandlerExit<Conversion> {
-    /// Converts the error.
+    /// Converts the handler's error to the early exit of the handler.
     fn into_handler_exit(self) -> HandlerExit;
 }
 
@@ -259,15 +259,15 @@ impl<E: conversion::Never> IntoHandlerExit<conversion::NoConversion> for E {
 
 /// Parameters of [`IntoHandlerExit`] that tell its implementations apart.
 pub(super) mod conversion {
-    /// Conversion of an error.
+    /// Conversion of an error type to `HandlerExit`: marker type for `IntoHandlerExit`.
     #[derive(Debug)]
     pub enum FromError {}
 
-    /// Conversion that does not exist.
+    /// Conversion that does not exist: marker type for `IntoHandlerExit`.
     #[derive(Debug)]
     pub enum NoConversion {}
 
-    /// Trait without implementations.
+    /// Trait without implementations, so that the second implementation of `IntoHandlerExit` never applies.
     pub trait Never {}
 }
 

@@ -14,8 +14,8 @@ use crate::{
     handlers::{IntoHandlerExit, IntoMessages, IntoOutput},
 };
 
-/// Converts the error of a handler function. Generated code calls it where the error type is written, so that the
-/// compiler reports an unsuitable type there.
+/// Converts the error of a handler function to [`HandlerExit`]. Generated code calls it where the error type is
+/// written, so that the compiler reports an unsuitable type there.
 ///
 /// # Errors
 /// The function failed.
@@ -23,17 +23,17 @@ pub fn handler_result<R, E: IntoHandlerExit<C>, C>(result: Result<R, E>) -> Resu
     result.map_err(E::into_handler_exit)
 }
 
-/// Returns the value of a tool function unchanged.
+/// Returns the value of a tool function unchanged; it checks that the type implements [`IntoOutput`].
 pub fn tool_value<R: IntoOutput>(value: R) -> R {
     value
 }
 
-/// Returns the value of a prompt function unchanged.
+/// Returns the value of a prompt function unchanged; it checks that the type implements [`IntoMessages`].
 pub fn prompt_value<R: IntoMessages>(value: R) -> R {
     value
 }
 
-/// Wrapper for a tool result that declares no output schema.
+/// Wrapper for a tool handler's return value that declares no output schema.
 #[derive(Clone, Debug)]
 pub struct WithoutOutputSchema<R>(pub R);
 

@@ -8,25 +8,27 @@ use std::{
 };
 use toolgate_core::{CallArguments, Caller, Item, ItemKind};
 
-/// Inputs of a condition. Cheap to build: only the facts that a condition reads are computed.
+/// Inputs with which a CEL condition of an access rule or grant is evaluated: caller, item, arguments, time and pin
+/// state. Cheap to build: only the facts that a condition reads are computed.
 #[derive(Clone, Debug)]
 pub struct ConditionFacts<'a> {
-    /// The caller.
+    /// Caller of the judged call.
     pub caller: &'a Caller,
-    /// The item that is called. Its annotations count only if the operator trusts its server.
+    /// Tool, resource or prompt that is called. Its annotations count only if the operator trusts its server.
     pub item: &'a Item,
-    /// The arguments; `None` if there is no call, or if the call has no arguments of its own.
+    /// Arguments of the call; `None` if there is no call, or if the call has no arguments of its own.
     pub arguments: Option<&'a CallArguments>,
-    /// The time of the call.
+    /// Time of the call, for conditions that read the clock.
     pub time: SystemTime,
-    /// The pin state: `new`, `accepted` or `changed`; `None` if definitions are not pinned.
+    /// Pin state of the item's definition: `new`, `accepted` or `changed`; `None` if definitions are not pinned.
     pub pinned: Option<&'a str>,
     /// Another form of the arguments, evaluated in their place.
     pub(crate) substitute: Option<&'a Value>,
 }
 
 impl<'a> ConditionFacts<'a> {
-    /// Returns the facts known before a call: without arguments, at the current time, with the pin state of the item.
+    /// Returns the inputs of a condition before a call: without arguments, at the current time, with the pin state of
+    /// the item.
     pub fn new(caller: &'a Caller, item: &'a Item) -> ConditionFacts<'a> {
         ConditionFacts {
             caller,
@@ -38,7 +40,7 @@ impl<'a> ConditionFacts<'a> {
         }
     }
 
-    /// Returns the facts with these arguments.
+    /// Returns these inputs of a CEL condition, together with the arguments of the call.
     pub fn with(self, arguments: &'a CallArguments) -> ConditionFacts<'a> {
         ConditionFacts {
             arguments: Some(arguments),

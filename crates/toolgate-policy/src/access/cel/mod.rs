@@ -23,15 +23,15 @@ use std::{fmt, sync::Arc};
 use tree::{CallFact, CelExpr};
 use value::CelValue;
 
-/// Limits on the size of a condition and on its evaluation.
+/// Limits on the size of a CEL condition and on its evaluation.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct CelLimits {
-    /// Maximum length in bytes. Default: 4096.
+    /// Maximum length of the condition's source text, in bytes. Default: 4096.
     pub bytes: usize,
-    /// Maximum nesting. Default: 64.
+    /// Maximum nesting of expressions in the condition. Default: 64.
     pub depth: usize,
-    /// Maximum steps of one evaluation. Default: 100 000. Each node costs a step, as do each 32 bytes of text read or
-    /// built.
+    /// Maximum steps of one evaluation of the condition. Default: 100 000. Each node costs a step, as do each 32 bytes
+    /// of text read or built.
     pub steps: usize,
 }
 
@@ -45,7 +45,7 @@ impl Default for CelLimits {
     }
 }
 
-/// A compiled CEL condition. Cheap to clone.
+/// Compiled CEL condition (Common Expression Language) of an access rule or grant. Cheap to clone.
 #[derive(Clone)]
 pub struct CelCondition(Arc<CompiledCondition>);
 
@@ -59,7 +59,7 @@ struct CompiledCondition {
 }
 
 impl CelCondition {
-    /// Compiles a condition with the default limits.
+    /// Compiles the source text of a CEL condition with the default limits.
     ///
     /// # Errors
     /// Returns the error and its position, in one line.
@@ -67,7 +67,7 @@ impl CelCondition {
         CelCondition::compile_within(text, &CelLimits::default())
     }
 
-    /// Compiles a condition within the given limits.
+    /// Compiles the source text of a CEL condition within the given limits.
     ///
     /// # Errors
     /// Returns the error and its position, in one line.
@@ -89,7 +89,7 @@ impl CelCondition {
         })))
     }
 
-    /// Evaluates the condition for a call.
+    /// Evaluates the CEL condition for a call.
     ///
     /// # Errors
     /// Returns the reason if there is no result: a field is missing, a value has the wrong type, or the step budget
@@ -115,22 +115,23 @@ impl CelCondition {
         }
     }
 
-    /// Returns whether the condition reads arguments, so that it has no result before a call.
+    /// Returns whether the CEL condition reads arguments, so that it has no result before a call.
     pub fn reads_args(&self) -> bool {
         self.0.args
     }
 
-    /// Returns whether the condition reads the clock, so that its result changes over time.
+    /// Returns whether the CEL condition reads the clock, so that its result changes over time.
     pub fn reads_time(&self) -> bool {
         self.0.time
     }
 
-    /// Returns whether the condition reads the pin state of the definition.
+    /// Returns whether the CEL condition reads the pin state: whether the item's definition is new, accepted or
+    /// changed.
     pub fn reads_pinned(&self) -> bool {
         self.0.pinned
     }
 
-    /// Returns the source text.
+    /// Returns the source text of the CEL condition.
     pub fn as_str(&self) -> &str {
         &self.0.text
     }

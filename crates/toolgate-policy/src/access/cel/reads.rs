@@ -7,12 +7,12 @@ use super::{
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 
-/// The top-level arguments that conditions read.
+/// Names of the top-level call arguments that CEL conditions read: certain ones, or any.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum ArgumentNames {
-    /// These names; possibly none.
+    /// The CEL conditions read only call arguments with these names; possibly none.
     Some(BTreeSet<String>),
-    /// Any argument: a condition computes the name or iterates over all.
+    /// The CEL conditions may read any call argument: they compute a name or iterate over all.
     All,
 }
 
@@ -23,7 +23,7 @@ impl Default for ArgumentNames {
 }
 
 impl ArgumentNames {
-    /// Adds the names that another condition reads.
+    /// Adds the argument names that another CEL condition reads.
     pub fn extend(&mut self, other: &ArgumentNames) {
         match (&mut *self, other) {
             (ArgumentNames::Some(names), ArgumentNames::Some(more)) => {
@@ -33,7 +33,7 @@ impl ArgumentNames {
         }
     }
 
-    /// Returns whether a condition reads this argument.
+    /// Returns whether a CEL condition reads the argument with this name.
     pub fn contains(&self, name: &str) -> bool {
         match self {
             ArgumentNames::Some(names) => names.contains(name),
@@ -41,22 +41,22 @@ impl ArgumentNames {
         }
     }
 
-    /// Returns whether no condition reads any argument.
+    /// Returns whether no CEL condition reads any argument.
     pub fn is_empty(&self) -> bool {
         matches!(self, ArgumentNames::Some(names) if names.is_empty())
     }
 }
 
 impl CelCondition {
-    /// Returns the top-level arguments with values that the condition may read.
+    /// Returns the names of the top-level call arguments whose values the CEL condition may read.
     pub fn argument_names(&self) -> ArgumentNames {
         let mut names = ArgumentNames::default();
         add_names(&self.0.expr, &mut names);
         names
     }
 
-    /// Returns whether the condition may read a text with this mark, judged by the paths in it. If it computes a
-    /// path, everything below the fixed part of the path counts.
+    /// Returns whether the CEL condition may read a text in `args` that contains `mark`. If it computes a path,
+    /// everything below the fixed part of the path counts.
     pub fn may_read_mark(&self, args: &Value, mark: &str) -> bool {
         let look = MarkSearch { args, mark };
         look.at(&self.0.expr)

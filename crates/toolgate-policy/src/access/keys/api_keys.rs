@@ -24,7 +24,7 @@ const LAST_USE_WRITE_INTERVAL: Duration = Duration::from_secs(60);
 /// Maximum interval between two checks of a key's expiry: the clock may be set.
 const EXPIRY_CHECK_INTERVAL: Duration = Duration::from_secs(60);
 
-/// API keys of callers, shared by all processes of a data directory.
+/// Registry of the callers' API keys, shared by all processes of a data directory.
 pub struct ApiKeys {
     pub(super) recorder: Arc<AuditRecorder>,
     pub(super) store: Arc<dyn StateStore>,
@@ -50,7 +50,7 @@ pub(super) struct ApiKeyUse {
 }
 
 impl ApiKeys {
-    /// Creates a view of the keys in the store.
+    /// Creates a registry of the API keys in this store, which records changes with this recorder.
     pub fn new(recorder: Arc<AuditRecorder>, store: Arc<dyn StateStore>) -> ApiKeys {
         ApiKeys {
             recorder,
@@ -60,12 +60,12 @@ impl ApiKeys {
         }
     }
 
-    /// Returns the time by which keys expire. It never goes backwards.
+    /// Returns the time by which API keys expire. It never goes backwards.
     pub fn now(&self) -> SystemTime {
         self.store.clock().now()
     }
 
-    /// Returns all keys by name, including recently revoked ones.
+    /// Returns all API keys by name, including recently revoked ones.
     pub fn list(&self) -> Vec<ApiKeyView> {
         let known = self.current_table();
         let uses = self.last_uses(&known);
@@ -78,12 +78,12 @@ impl ApiKeys {
         views
     }
 
-    /// Verifies a key and returns proof of the caller that it identifies.
+    /// Verifies a presented API key and returns proof of the caller that it identifies.
     ///
     /// # Errors
     /// The key is unknown or no longer valid.
-    pub fn verify(&self, shown: &str) -> Result<VerifiedApiKey, ApiKeyRejection> {
-        let digest = digest(shown);
+    pub fn verify(&self, key: &str) -> Result<VerifiedApiKey, ApiKeyRejection> {
+        let digest = digest(key);
         let known = self.current_table();
         let names = known
             .names
@@ -113,8 +113,8 @@ impl ApiKeys {
         }
     }
 
-    /// Returns the key generation of a name, if its key is valid. Rotation keeps the generation; a new key for a freed
-    /// name gets another one.
+    /// Returns the key generation of a name with a valid API key: a number that tells its successive keys apart.
+    /// Rotation keeps the generation; a new key for a freed name gets another one.
     pub fn generation(&self, name: &str) -> Option<u64> {
         let known = self.current_table();
         let key = known.keys.get(name)?;
@@ -176,8 +176,8 @@ impl ApiKeys {
         uses
     }
 
-    /// Stores the last use of each key, at most once a minute per key. Uses are not audited; a failed write is retried
-    /// after the next use.
+    /// Stores the time of last use of each API key, at most once a minute per key. Uses are not audited; a failed write
+    /// is retried after the next use.
     pub async fn store_uses(&self) {
         let due = {
             let used = self
@@ -215,10 +215,10 @@ impl ApiKeys {
         }
     }
 
-    /// Completes once the key is no longer valid: revoked, replaced or expired.
-    pub async fn invalidated(self: Arc<Self>, pass: VerifiedApiKey) {
+    /// Completes once the API key is no longer valid: revoked, replaced or expired.
+    pub async fn invalidated(self: Arc<Self>, verified: VerifiedApiKey) {
         let left = |key: &StoredApiKey| {
-            let (end, now) = (key.expiry_of(&pass.digest)?, self.now());
+            let (end, now) = (key.expiry_of(&verified.digest)?, self.now());
             if key.view.end_reason(now).is_some() {
                 return None;
             }
@@ -227,16 +227,17 @@ impl ApiKeys {
                 Some(end) => end.duration_since(now).ok().filter(|left| !left.is_zero()),
             }
         };
-        self.wait_until_ended(&pass.name, left).await;
+        self.wait_until_ended(&verified.name, left).await;
     }
 
-    /// Completes once the key is revoked or its name belongs to another generation. Neither expiry nor rotation ends
-    /// calls in flight.
-    pub async fn revoked(self: Arc<Self>, pass: VerifiedApiKey) {
-        let stays =
-            |key: &StoredApiKey| key.generation == pass.generation && key.view.revoked_at.is_none();
+    /// Completes once the API key is revoked or its name belongs to another key generation. Neither expiry nor rotation
+    /// ends calls in flight.
+    pub async fn revoked(self: Arc<Self>, verified: VerifiedApiKey) {
+        let stays = |key: &StoredApiKey| {
+            key.generation == verified.generation && key.view.revoked_at.is_none()
+        };
         let left = |key: &StoredApiKey| stays(key).then_some(Duration::MAX);
-        self.wait_until_ended(&pass.name, left).await;
+        self.wait_until_ended(&verified.name, left).await;
     }
 
     /// Completes once `left` returns no remaining time for the key of this name.
@@ -260,8 +261,8 @@ impl ApiKeys {
         }
     }
 
-    /// Returns the reason, as a sentence, why calls of this caller are rejected: its key was revoked or its name
-    /// belongs to another generation. An expired key only rejects new requests, so calls in flight may complete.
+    /// Returns the reason, as a sentence, why calls of this caller are rejected: its API key was revoked or its name
+    /// belongs to another key generation. An expired key only rejects new requests, so calls in flight may complete.
     pub fn rejection_reason(&self, caller: &Caller) -> Option<String> {
         let name = caller.name().strip_prefix(CALLER_PREFIX)?;
         let known = self.current_table();

@@ -16,7 +16,8 @@ use std::{
 use toolgate_journal::{AuditEntry, AuditEvent};
 
 impl ApiKeys {
-    /// Creates a key, if fewer than `most` exist, including recently revoked ones. The key is valid once this resolves.
+    /// Creates an API key for a caller, if fewer than `max_keys` exist, including recently revoked ones. The key is
+    /// valid once this resolves.
     ///
     /// # Errors
     /// The name is invalid or in use, or the key could not be stored or recorded. The key is not valid then.
@@ -24,8 +25,8 @@ impl ApiKeys {
         &self,
         name: &str,
         expires: Option<SystemTime>,
-        who: &Approver,
-        most: usize,
+        creator: &Approver,
+        max_keys: usize,
     ) -> Result<NewApiKey, ApiKeyError> {
         let now = self.now();
         if !is_valid_name(name) {
@@ -37,12 +38,14 @@ impl ApiKeys {
         let expect = match known.keys.get(name) {
             Some(key) if key.view.end_reason(now).is_none() => return Err(ApiKeyError::NameInUse),
             Some(_) => WritePrecondition::Version(known.version(name)),
-            None if known.keys.len() >= most => return Err(ApiKeyError::LimitReached(most)),
+            None if known.keys.len() >= max_keys => {
+                return Err(ApiKeyError::LimitReached(max_keys));
+            }
             None => WritePrecondition::Absent,
         };
         let key = NewApiKey::generate(None)?;
         // The audit record comes first, so that no unrecorded key is ever valid.
-        let record = entry("created", name, who);
+        let record = entry("created", name, creator);
         let record = match expires {
             Some(end) => record.with("expires", to_unix_millis(end)),
             None => record,
@@ -58,7 +61,7 @@ impl ApiKeys {
                 created_at: now,
                 expires_at: expires,
                 revoked_at: None,
-                created_by: who.to_string(),
+                created_by: creator.to_string(),
                 last_used: None,
                 old_valid_until: None,
             },
@@ -69,10 +72,12 @@ impl ApiKeys {
         }
     }
 
-    /// Replaces the key of a name. Permissions and grants of the name stay.
+    /// Replaces the API key of a name with a new one; the old key stays valid for a grace period. Permissions and
+    /// grants of the name stay.
     ///
-    /// The replaced key stays valid for `keep`; an older replaced key becomes invalid. Calls in flight with either
-    /// complete. The new key inherits the old expiry unless `expires_at` is set. The old key never outlives the new one.
+    /// The replaced key stays valid for `grace_period`; an older replaced key becomes invalid. Calls in flight with
+    /// either complete. The new key inherits the old expiry unless `expires` is set. The old key never outlives the new
+    /// one.
     ///
     /// # Errors
     /// No valid key has this name, or the key could not be stored or recorded. Nothing changes then.
@@ -80,18 +85,18 @@ impl ApiKeys {
         &self,
         name: &str,
         expires: Option<SystemTime>,
-        keep: Duration,
-        who: &Approver,
+        grace_period: Duration,
+        operator: &Approver,
     ) -> Result<NewApiKey, ApiKeyError> {
         let now = self.now();
         let (before, expect) = self.valid(name, now)?;
         let end = expires.or(before.view.expires_at);
         check_expiry(expires, now)?;
         let ends = before.view.expires_at.into_iter().chain(end);
-        let until = ends.fold(now + keep.min(MAX_KEY_LIFETIME), SystemTime::min);
+        let until = ends.fold(now + grace_period.min(MAX_KEY_LIFETIME), SystemTime::min);
         let until = Some(until).filter(|until| *until > now);
         let key = NewApiKey::generate(until)?;
-        let record = entry("rotated", name, who);
+        let record = entry("rotated", name, operator);
         let record = until
             .iter()
             .fold(record, |r, at| r.with("old_until", to_unix_millis(*at)));
@@ -109,7 +114,7 @@ impl ApiKeys {
             view: ApiKeyView {
                 created_at: now,
                 expires_at: end,
-                created_by: who.to_string(),
+                created_by: operator.to_string(),
                 ..before.view
             },
         };
@@ -119,7 +124,7 @@ impl ApiKeys {
         }
     }
 
-    /// Extends the expiry of a key.
+    /// Extends the expiry of an API key.
     ///
     /// # Errors
     /// No valid key has this name, it already expires later, or the change could not be stored or recorded. Nothing
@@ -127,32 +132,32 @@ impl ApiKeys {
     pub async fn extend(
         &self,
         name: &str,
-        end: SystemTime,
-        who: &Approver,
+        expires: SystemTime,
+        operator: &Approver,
     ) -> Result<(), ApiKeyError> {
         let now = self.now();
         let (mut key, expect) = self.valid(name, now)?;
-        check_expiry(Some(end), now)?;
-        if key.view.expires_at.is_none_or(|before| before > end) {
+        check_expiry(Some(expires), now)?;
+        if key.view.expires_at.is_none_or(|before| before > expires) {
             return Err(ApiKeyError::ExpiresLater(
                 name.to_owned(),
                 key.view.expires_at,
             ));
         }
-        let record = entry("extended", name, who).with("expires", to_unix_millis(end));
+        let record = entry("extended", name, operator).with("expires", to_unix_millis(expires));
         self.recorder.append(record)?.await?;
-        key.view.expires_at = Some(end);
+        key.view.expires_at = Some(expires);
         match self.write(&key, expect).await? {
             WriteOutcome::Done(_) => Ok(()),
             WriteOutcome::Conflict => Err(ApiKeyError::ChangedConcurrently),
         }
     }
 
-    /// Revokes a key: ends what it authorized and rejects it from now on.
+    /// Revokes an API key: ends what it authorized and rejects it from now on.
     ///
     /// # Errors
     /// No key has this name, or the revocation could not be stored or recorded.
-    pub async fn revoke(&self, name: &str, who: &Approver) -> Result<(), ApiKeyError> {
+    pub async fn revoke(&self, name: &str, operator: &Approver) -> Result<(), ApiKeyError> {
         let known = self.current_table();
         let key = known.keys.get(name);
         let key = key.filter(|key| key.view.revoked_at.is_none());
@@ -161,7 +166,7 @@ impl ApiKeys {
         // The revocation takes effect before it is audited.
         self.write(&key, WritePrecondition::Any).await?;
         self.recorder
-            .append(entry("revoked", name, who))?
+            .append(entry("revoked", name, operator))?
             .await
             .map_err(ApiKeyError::from)
     }

@@ -4,7 +4,7 @@ use crate::{ArgumentNames, GlobPattern, access::names};
 use std::sync::Arc;
 use toolgate_core::Item;
 
-/// Arguments that the conditions of access rules read, by item. Computed once per list of rules.
+/// Names of the arguments that the conditions of access rules read, by item. Computed once per list of rules.
 #[derive(Clone, Debug, Default)]
 pub struct ArgumentReads {
     pub(super) rules: Arc<[RuleArgumentReads]>,

@@ -4,22 +4,23 @@ use crate::digest;
 use std::sync::Arc;
 use toolgate_core::{Call, Caller, Item};
 
-/// Everything that must match for an approval to authorize a call.
+/// Everything about a call that must match for a person's approval to authorize it: caller, item, definition,
+/// arguments.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ApprovalBinding {
-    /// The caller.
+    /// Caller whose call the approval authorizes.
     pub caller: Caller,
-    /// Key generation: distinguishes successive owners of one caller name.
+    /// Key generation of the caller: distinguishes successive owners of one caller name.
     pub generation: Option<u64>,
-    /// Configured id of the server.
+    /// Configured id of the server that the approved call goes to.
     pub server: Arc<str>,
-    /// The item: the server's own name of a tool, `resource:URI` or `prompt:NAME`.
+    /// Item of the approved call: the server's own name of a tool, `resource:URI` or `prompt:NAME`.
     pub tool: String,
-    /// SHA-256 of the definition that the caller sees.
+    /// SHA-256 of the item definition that the caller sees.
     pub definition: String,
-    /// SHA-256 of the arguments as canonical JSON.
+    /// SHA-256 of the approved arguments as canonical JSON.
     pub arguments: String,
-    /// Hash of the policy in force.
+    /// Hash of the operator's policy in force when the approval was requested.
     pub policy: Arc<str>,
 }
 

@@ -19,17 +19,18 @@ const EDITED_GRANT_REASON: &str = "its arguments were edited; approve this call 
 const TOO_MANY_GRANTS_REASON: &str =
     "there are too many grants already; revoke some of them, or approve this call only";
 
-/// Terms of an approval decision: edited arguments, or a grant for later calls.
+/// Terms of an approver's decision to approve a call: edited arguments, or a grant for later calls.
 #[derive(Clone, Debug, Default)]
 pub struct ApprovalTerms {
-    /// Replacement for the arguments. Every rule judges it like the original arguments before anything is sent.
+    /// Arguments with which the approver replaces those of the call. Every rule judges it like the original arguments
+    /// before anything is sent.
     pub edited_arguments: Option<Json>,
-    /// Grant to create for later calls.
+    /// Grant (remembered approval) to create for later calls.
     pub grant: Option<GrantTerms>,
 }
 
 impl ApprovalTerms {
-    /// Returns terms that also create a grant.
+    /// Returns approval terms that also create a grant (remembered approval) for later calls.
     pub fn with_grant(remember: GrantTerms) -> ApprovalTerms {
         ApprovalTerms {
             edited_arguments: None,
@@ -37,7 +38,7 @@ impl ApprovalTerms {
         }
     }
 
-    /// Returns terms that replace the arguments.
+    /// Returns approval terms that replace the arguments of the call.
     pub fn with_arguments(arguments: Json) -> ApprovalTerms {
         ApprovalTerms {
             edited_arguments: Some(arguments),
@@ -47,7 +48,7 @@ impl ApprovalTerms {
 }
 
 impl ApprovalService {
-    /// Approves one use of exactly this call.
+    /// Approves one use of exactly the call that the pending approval with this id describes.
     ///
     /// The approval stays [`ApprovalStatus::Pending`] until the required number of approvers approved it.
     ///
@@ -57,22 +58,22 @@ impl ApprovalService {
     pub async fn approve(
         &self,
         id: &str,
-        who: impl Into<Approver>,
-        yes: ApprovalTerms,
+        approver: impl Into<Approver>,
+        terms: ApprovalTerms,
     ) -> Result<ApprovalStatus, ApprovalError> {
-        let who = who.into();
+        let approver = approver.into();
         self.sweep();
-        let (record, grant) = self.check_approval(id, &who, &yes)?;
+        let (record, grant) = self.check_approval(id, &approver, &terms)?;
         self.append_record(record).await?;
         // Recorded before it counts: a yes without a record must not let a call through.
-        let put = self.store_approval(id, &who, &yes).await;
-        let standing = put.inspect_err(|why| self.undone("failed", id, &who, &grant, why))?;
+        let put = self.store_approval(id, &approver, &terms).await;
+        let standing = put.inspect_err(|why| self.undone("failed", id, &approver, &grant, why))?;
         let granted = match &grant {
             Some(grant) => self.grant(grant).await,
             None => Ok(()),
         };
         self.notify_change();
-        granted.inspect_err(|why| self.undone("grant_failed", id, &who, &grant, why))?;
+        granted.inspect_err(|why| self.undone("grant_failed", id, &approver, &grant, why))?;
         Ok(standing)
     }
 
@@ -223,7 +224,8 @@ impl ApprovalService {
         Err(ApprovalError::NotStored(conflict_error()))
     }
 
-    /// Denies a call, with a reason that the model reads. A denial overrides an approval that is not spent yet.
+    /// Denies the call of the pending approval with this id, with a reason that the model reads. A denial overrides an
+    /// approval that is not spent yet.
     ///
     /// # Errors
     /// The approval is unknown, spent, denied or expired, or the denial could not be stored or recorded. In this
@@ -231,10 +233,10 @@ impl ApprovalService {
     pub async fn deny(
         &self,
         id: &str,
-        who: impl Into<Approver>,
+        approver: impl Into<Approver>,
         reason: Option<String>,
     ) -> Result<(), ApprovalError> {
-        let who = who.into();
+        let approver = approver.into();
         self.sweep();
         let reason = reason
             .map(|r| sanitize_reason(&r))
@@ -246,11 +248,11 @@ impl ApprovalService {
                 return Err(ApprovalError::Decided(slip.status()));
             }
             // Set before the write: an approval must not be spent while the denial is being stored.
-            slip.denial = Some((who.clone(), reason.clone()));
+            slip.denial = Some((approver.clone(), reason.clone()));
             slip.wake();
         }
         self.notify_change();
-        let record = self.store_denial(id, &who, reason).await?;
+        let record = self.store_denial(id, &approver, reason).await?;
         self.append_record(record).await
     }
 

@@ -67,7 +67,7 @@ impl EndingApprovals {
 }
 
 impl ApprovalService {
-    /// Follows changes by other processes and expires approvals. Runs until it is dropped.
+    /// Follows changes of approvals by other processes and expires approvals. Runs until it is dropped.
     ///
     /// A store that writes asynchronously needs it: without it, expiries are not recorded.
     pub async fn follow(&self) {

@@ -13,45 +13,47 @@ use toolgate_core::Caller;
 /// Table of the store.
 pub(super) const GRANTS_TABLE: &str = "grants";
 
-/// Scope of a grant: expiry, number of uses, condition and callers.
+/// Scope of a grant (remembered approval): expiry, number of uses, condition and callers.
 #[derive(Clone, Debug, Default)]
 pub struct GrantTerms {
-    /// Expiry. Default: [`ApprovalLimits::default_grant_lifetime`] from now. Maximum: [`ApprovalLimits::max_grant_lifetime`] from now.
+    /// Expiry of the grant. Default: [`ApprovalLimits::default_grant_lifetime`] from now. Maximum:
+    /// [`ApprovalLimits::max_grant_lifetime`] from now.
     pub expires_at: Option<SystemTime>,
-    /// Maximum number of uses, counted in rounds of calls. Default: unlimited.
+    /// Maximum number of times that the grant authorizes a call (each round counts). Default: unlimited.
     pub max_uses: Option<u64>,
-    /// CEL condition that a call must satisfy.
+    /// CEL condition that a call must satisfy for the grant to authorize it.
     pub condition: Option<String>,
-    /// Extends the grant from this caller to all callers.
+    /// True to extend the grant from this caller to all callers.
     pub all_callers: bool,
 }
 
-/// A grant (remembered approval). It satisfies an ask rule and never overrides a deny rule.
+/// View of a grant, an approval that is remembered for later calls of a tool. It satisfies an ask rule and never
+/// overrides a deny rule.
 #[derive(Clone, Debug)]
 pub struct GrantView {
-    /// Id, `g-…`.
+    /// Id of the grant, `g-…`.
     pub id: Arc<str>,
-    /// The caller that it applies to; `None` for all callers.
+    /// Caller that the grant applies to; `None` for all callers.
     pub caller: Option<Caller>,
-    /// Configured id of the server.
+    /// Configured id of the server that the grant applies to.
     pub server: Arc<str>,
-    /// The server's own name of the tool.
+    /// Server's own name of the tool that the grant applies to.
     pub tool: String,
-    /// SHA-256 of the approved definition. A changed definition needs a new approval.
+    /// SHA-256 of the tool definition that the grant applies to. A changed definition needs a new approval.
     pub definition: String,
-    /// The approver.
+    /// Approver who created the grant.
     pub approver: Approver,
-    /// Creation time.
+    /// Creation time of the grant.
     pub created_at: SystemTime,
-    /// Expiry.
+    /// Expiry of the grant.
     pub expires_at: SystemTime,
-    /// Maximum number of uses.
+    /// Maximum number of uses of the grant; `None` for unlimited.
     pub max_uses: Option<u64>,
-    /// CEL condition that a call must satisfy.
+    /// CEL condition that a call must satisfy for the grant to authorize it.
     pub condition: Option<String>,
-    /// Number of uses so far, counted in rounds of calls.
+    /// Number of uses of the grant so far, counted in rounds of calls.
     pub used: u64,
-    /// Time of the last use.
+    /// Time of the last use of the grant.
     pub last_used: Option<SystemTime>,
 }
 

@@ -11,7 +11,7 @@ use toolgate_core::{
 };
 use toolgate_protocol::method::elicitation::ElicitAnswer;
 
-/// Person who approves calls in a program without an operator's inbox.
+/// Person who approves calls for which rules require it, in a server or client without an operator.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum ProgramApproval {
@@ -26,7 +26,7 @@ pub enum ProgramApproval {
     CallersClient,
 }
 
-/// Requests approval once for each call. The response arrives with the next round, under [`APPROVAL_KEY`].
+/// Approval step that asks the program or the caller's client, once for each call. The response arrives with the next round, under [`APPROVAL_KEY`].
 pub(crate) struct InProcessConfirm {
     /// True if the caller's client asks its user.
     pub(crate) via_client: bool,

@@ -37,22 +37,22 @@ use toolgate_core::{
 };
 use toolgate_protocol::method::elicitation::ElicitAnswer;
 
-/// Key of the input request for an approval, and of its response.
+/// Key of the input request with which the caller's own client is asked to approve a call, and of its response.
 pub const APPROVAL_KEY: &str = "approval";
 /// Slot that holds the id of the approval when the call is retried.
 const APPROVAL_SLOT: &str = "confirm";
 
-/// Condition under which the caller's own client may ask its user for the approval.
+/// Condition under which a caller's own MCP client may ask its user to approve the call.
 ///
 /// An agent may answer instead of the user there.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum ClientApprovals {
-    /// Never.
+    /// The caller's client is never asked for the approval.
     Never,
-    /// If a trusted server annotates the tool as read-only or not destructive.
+    /// The caller's client is asked if a trusted server annotates the tool as read-only or not destructive.
     #[default]
     Harmless,
-    /// Always.
+    /// The caller's client is always asked for the approval.
     Always,
 }
 
@@ -72,7 +72,7 @@ fn is_harmless(item: &Item) -> bool {
     hints.read_only || !hints.destructive
 }
 
-/// Confirms calls with the approval service. It never waits for a decision.
+/// Approval step that requests approvals of calls from the [`ApprovalService`]. It never waits for a decision.
 pub struct ApprovalConfirm {
     service: Arc<ApprovalService>,
     policy: Arc<str>,
@@ -81,23 +81,24 @@ pub struct ApprovalConfirm {
 }
 
 impl ApprovalConfirm {
-    /// Creates a confirm for an approval service. Approvals given under another policy do not count.
+    /// Creates an approval step for an approval service and the hash of the operator's policy in force. Approvals given
+    /// under another policy do not count.
     pub fn new(
-        desk: Arc<ApprovalService>,
+        service: Arc<ApprovalService>,
         policy: Arc<str>,
         via_client: ClientApprovals,
     ) -> ApprovalConfirm {
         ApprovalConfirm {
-            service: desk,
+            service,
             policy,
             via_client,
             quorum: QuorumRules::default(),
         }
     }
 
-    /// Sets the rules for calls that need several approvers.
-    pub fn with_quorum(mut self, persons: QuorumRules) -> ApprovalConfirm {
-        self.quorum = persons;
+    /// Sets the rules that require several approvers for some calls.
+    pub fn with_quorum(mut self, rules: QuorumRules) -> ApprovalConfirm {
+        self.quorum = rules;
         self
     }
 

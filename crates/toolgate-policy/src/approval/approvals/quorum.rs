@@ -4,30 +4,31 @@ use crate::{GlobPattern, access::names};
 use std::sync::Arc;
 use toolgate_core::{Caller, Item};
 
-/// Number of approvers for the matching items and callers.
+/// Rule that requires a number of approvers for calls of the matching items by the matching callers.
 #[derive(Clone, Debug)]
 pub struct QuorumRule {
-    /// Patterns of the full names of matching items.
+    /// Patterns of the full names of items that the rule matches.
     pub tools: Vec<GlobPattern>,
-    /// Patterns of matching callers; empty for all.
+    /// Patterns of the names of callers that the rule matches; empty for all.
     pub callers: Vec<GlobPattern>,
-    /// Patterns of items to exclude.
+    /// Patterns of the full names of items that the rule does not match, despite `tools`.
     pub except: Vec<GlobPattern>,
-    /// Required number of approvers.
+    /// Number of different approvers that a matching call needs.
     pub required_approvers: u32,
 }
 
-/// Quorum rules. The largest number of all matching rules applies; without a match it is one.
+/// Rules for the number of approvers that a call needs. The largest number of all matching rules applies; without a
+/// match it is one.
 #[derive(Clone, Debug, Default)]
 pub struct QuorumRules(Arc<[QuorumRule]>);
 
 impl QuorumRules {
-    /// Creates quorum rules.
+    /// Creates rules for the number of approvers that a call needs.
     pub fn new(rules: Vec<QuorumRule>) -> QuorumRules {
         QuorumRules(rules.into())
     }
 
-    /// Returns the number of approvers that a call needs. `uri` selects the resource of a template.
+    /// Returns the number of different approvers that a call needs. `uri` selects the resource of a template.
     pub fn required_approvers(&self, caller: &Caller, item: &Item, uri: &str) -> u32 {
         let names = names::of(item, Some(uri));
         let speaks = |rule: &&QuorumRule| {

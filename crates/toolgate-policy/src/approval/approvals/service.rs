@@ -13,7 +13,7 @@ use std::{
 use tokio::sync::watch;
 use toolgate_journal::{AuditEntry, AuditEvent};
 
-/// Approval service: creates, decides, redeems and expires approvals and grants.
+/// Service that requests, decides, redeems and expires people's approvals of calls, and grants (remembered approvals).
 pub struct ApprovalService {
     pub(super) recorder: Arc<AuditRecorder>,
     pub(super) store: Arc<dyn StateStore>,
@@ -33,7 +33,7 @@ impl ApprovalService {
     /// Maximum number of attempts after write conflicts with other processes.
     pub(super) const MAX_WRITE_ATTEMPTS: u32 = 16;
 
-    /// Creates a service and loads the approvals and grants of the store.
+    /// Creates an approval service and loads the approvals and grants of the store.
     pub fn new(
         recorder: Arc<AuditRecorder>,
         store: Arc<dyn StateStore>,
@@ -53,17 +53,18 @@ impl ApprovalService {
         desk
     }
 
-    /// Returns the freezes of callers and servers.
+    /// Returns the registry of freezes, with which the operator stops calls of a caller or to a server.
     pub fn freezes(&self) -> &Arc<FreezeRegistry> {
         &self.freezes
     }
 
-    /// Returns a counter of changes. Changes by other processes are counted when they are read, see [`ApprovalService::follow`].
+    /// Returns a counter of changes of approvals and grants, to wait for the next change. Changes by other processes
+    /// are counted when they are read, see [`ApprovalService::follow`].
     pub fn changes(&self) -> watch::Receiver<u64> {
         self.changed.subscribe()
     }
 
-    /// Returns the approvals that can still be decided or spent, oldest first, including those of other processes.
+    /// Returns the approvals that can still be decided or used by their call, oldest first, of all processes.
     pub fn list(&self) -> Vec<ApprovalView> {
         self.sweep();
         let book = self.lock_index();
@@ -78,7 +79,7 @@ impl ApprovalService {
         list
     }
 
-    /// Returns an approval of any status, until it is evicted.
+    /// Returns the approval with this id, whatever its status, until it is evicted.
     pub fn find(&self, id: &str) -> Option<ApprovalView> {
         self.sweep();
         self.lock_index()
@@ -86,7 +87,7 @@ impl ApprovalService {
             .map(|slip| ApprovalView::of(slip))
     }
 
-    /// Returns all grants, oldest first, including those that no longer hold.
+    /// Returns all grants (remembered approvals), oldest first, including those that no longer hold.
     pub fn grants(&self) -> Vec<GrantView> {
         self.sync();
         let book = self.lock_index();
@@ -95,7 +96,7 @@ impl ApprovalService {
         grants
     }
 
-    /// Revokes a grant, in all processes.
+    /// Revokes the grant (remembered approval) with this id, in all processes.
     ///
     /// # Errors
     /// There is no grant with this id, or the revocation could not be stored or recorded.
@@ -121,7 +122,8 @@ impl ApprovalService {
         .await
     }
 
-    /// Expires all approvals that this process requested under another policy. The rules judge their calls again.
+    /// Expires all approvals that this process requested while another operator policy was in force. The rules judge
+    /// their calls again.
     pub fn policy_changed(&self, policy: &str) {
         let other =
             |slip: &PendingApproval| slip.is_local && *slip.stored.binding.policy != *policy;
@@ -133,7 +135,7 @@ impl ApprovalService {
         self.store.clock()
     }
 
-    /// Returns the time of that clock.
+    /// Returns the current time of the clock by which approvals, grants and API keys expire.
     pub fn now(&self) -> SystemTime {
         self.clock().now()
     }

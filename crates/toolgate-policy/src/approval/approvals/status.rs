@@ -4,32 +4,32 @@ use super::{ApprovalError, Approver};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// Status of an approval.
+/// Status of an approval of a call: pending, approved, denied, expired, revoked or spent.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum ApprovalStatus {
-    /// Pending: not decided yet.
+    /// The approval is not decided yet.
     Pending,
-    /// Approved for one use of exactly this call, by the last required approver.
+    /// The call is approved for one use, by this (the last required) approver.
     Approved(Approver),
-    /// Denied, with the reason that the model reads.
+    /// The call is denied by this approver, with the reason that the model reads.
     Denied(Approver, Option<String>),
-    /// Not decided or not spent in time.
+    /// The approval was not decided, or not spent on its call, in time.
     Expired,
-    /// The caller's API key was revoked before the approval was spent.
+    /// The caller's API key was revoked before the approval was spent on its call.
     Revoked,
-    /// Spent by one call; the approval also covers the later rounds of that call.
+    /// The approval was used by one call, and covers the later rounds of that call.
     Spent {
-        /// Id of the call.
+        /// Id of the call that used the approval.
         call: Arc<str>,
-        /// Number of the last round that used the approval.
+        /// Number of the last round of the call that used the approval.
         round: u32,
-        /// The approver.
+        /// Approver who approved the call.
         by: Approver,
     },
 }
 
 impl ApprovalStatus {
-    /// Returns the name of the status in audit records.
+    /// Returns the name of the approval status in audit records.
     pub fn as_str(&self) -> &'static str {
         match self {
             ApprovalStatus::Pending => "asked",

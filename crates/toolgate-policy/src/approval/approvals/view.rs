@@ -8,20 +8,20 @@ use std::{
 };
 use toolgate_core::{Error, Item, Json, RequestInfo};
 
-/// Limits of the approval service.
+/// Limits of the approval service: lifetimes and numbers of pending approvals and grants.
 #[derive(Clone, Copy, Debug)]
 pub struct ApprovalLimits {
-    /// Time in which an approval can be decided and spent. Default: 600 s.
+    /// Time in which an approval can be decided and used by its call. Default: 600 s.
     pub approval_lifetime: Duration,
     /// Maximum number of pending approvals per caller. Default: 16.
     pub max_pending_per_caller: usize,
     /// Maximum number of pending approvals in total. Default: 256.
     pub max_pending: usize,
-    /// Maximum number of grants. Default: 1,000.
+    /// Maximum number of grants (remembered approvals). Default: 1,000.
     pub max_grants: usize,
-    /// Lifetime of a grant without an explicit expiry. Default: 8 hours.
+    /// Lifetime of a grant (remembered approval) without an explicit expiry. Default: 8 hours.
     pub default_grant_lifetime: Duration,
-    /// Maximum lifetime of a grant. Default: 366 days.
+    /// Maximum lifetime of a grant (remembered approval). Default: 366 days.
     pub max_grant_lifetime: Duration,
 }
 
@@ -39,67 +39,67 @@ impl Default for ApprovalLimits {
     }
 }
 
-/// View of an approval for the console and the command line.
+/// View of an approval of a call, pending or decided, for the console and the command line.
 #[derive(Clone, Debug)]
 pub struct ApprovalView {
-    /// Id, `a-…`.
+    /// Id of the approval, `a-…`.
     pub id: Arc<str>,
-    /// The exact call that it authorizes.
+    /// Exact call that the approval authorizes: caller, item, and digests of definition and arguments.
     pub binding: ApprovalBinding,
-    /// The item to be called.
+    /// Tool, resource or prompt of the call to be approved.
     pub item: Arc<Item>,
-    /// The exact arguments.
+    /// Exact arguments of the call to be approved.
     pub arguments: Json,
-    /// Reasons why the rules ask for an approval.
+    /// Reasons why the access rules require an approval of the call.
     pub reasons: Vec<String>,
-    /// Ids of the calls that requested the approval.
+    /// Ids of the calls that requested the approval, as in the audit log.
     pub calls: Vec<Arc<str>>,
-    /// Request information of the first call.
+    /// Request information of the first call that requested the approval.
     pub request_info: Arc<RequestInfo>,
-    /// Time of the request.
+    /// Time at which the approval was requested.
     pub requested_at: SystemTime,
-    /// Expiry.
+    /// Time at which the approval expires.
     pub expires_at: SystemTime,
-    /// Status.
+    /// Status of the approval: pending, approved, denied, expired, revoked or spent.
     pub status: ApprovalStatus,
-    /// True if a caller waits for the decision now.
+    /// True if a caller waits for the decision on the approval now.
     pub is_awaited: bool,
-    /// True if this process requested the approval, so that `is_awaited` is known.
+    /// True if this process requested the approval, so that it knows whether a caller waits for the decision.
     pub is_local: bool,
-    /// True if a grant may be created without a condition.
+    /// True if the approver may create a grant (remembered approval) without a condition.
     pub allows_grant: bool,
-    /// Required number of approvers.
+    /// Number of different approvers that the call needs.
     pub required_approvers: u32,
-    /// Approvers so far.
+    /// Approvers who approved the call so far.
     pub approvers: Vec<Approver>,
-    /// Arguments as edited by an approver.
+    /// Arguments of the call as edited by an approver; `None` if they were not edited.
     pub edited_arguments: Option<Json>,
 }
 
-/// Reason why a decision was rejected.
+/// Error of deciding an approval, or of revoking a grant.
 #[derive(Debug)]
 pub enum ApprovalError {
-    /// No approval or grant has this id.
+    /// No approval or grant (remembered approval) has this id.
     Unknown,
-    /// The approval is already decided or has expired.
+    /// The approval is already decided or has expired; its status.
     Decided(ApprovalStatus),
-    /// The approval cannot be remembered, for this reason.
+    /// The approval cannot be remembered as a grant, for this reason.
     GrantNotAllowed(&'static str),
-    /// The arguments cannot be edited, for this reason.
+    /// The arguments of the call cannot be edited, for this reason.
     NotEditable(String),
-    /// The condition is invalid, for this reason.
+    /// The CEL condition of the grant is invalid, for this reason.
     InvalidCondition(String),
-    /// The call needs several approvers, and this channel does not identify the approver.
+    /// The call needs several approvers, and the decision came by a channel that does not identify the approver.
     UnidentifiedApprover,
-    /// This approver already approved the call.
+    /// The approver already approved this call, which needs several approvers.
     SameApprover,
-    /// The approver made the call.
+    /// The approver may not approve the call, because they made it.
     OwnCall,
-    /// The decision could not be stored.
+    /// The decision on the approval could not be stored.
     NotStored(Error),
-    /// The approval counts, but its grant could not be kept.
+    /// The approval counts, but its grant (remembered approval) could not be stored.
     GrantUnkept(Error),
-    /// The decision could not be recorded.
+    /// The decision on the approval could not be recorded in the audit log.
     NotAudited(Error),
 }
 

@@ -16,7 +16,7 @@ use toolgate_protocol::{
 /// Slot with the schemas of the forms whose responses a call awaits.
 const FORM_SCHEMAS_SLOT: &str = "asking-forms";
 
-/// Checks the content of a form response against the `requestedSchema` of its form.
+/// Checks the content of a user's response to a form elicitation against the form's `requestedSchema`.
 ///
 /// A field with a default may be left out. A field that the form does not name is rejected.
 ///

@@ -17,53 +17,56 @@ use toolgate_core::{
     Json, RefusalReason, RequiredCapability,
 };
 
-/// Policy for elicitation forms.
+/// Policy for form elicitations (`elicitation/create`) that servers send.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum ElicitationPolicy {
-    /// Allow forms, except those that ask for a secret.
+    /// Allows form elicitations, except those that ask for a secret.
     #[default]
     Check,
-    /// Allow all forms; the audit log names those that ask for a secret.
+    /// Allows all form elicitations; the audit log names those that ask for a secret.
     Warn,
-    /// Reject all forms.
+    /// Rejects all form elicitations.
     Off,
 }
 
-/// Policy for sampling requests.
+/// Policy for sampling requests (`sampling/createMessage`) that servers send.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum SamplingPolicy {
-    /// Reject all requests.
+    /// Rejects all sampling requests.
     #[default]
     Off,
-    /// Require an approval for each request.
+    /// Requires a person's approval of each sampling request.
     Ask,
-    /// Allow requests up to a rate limit for each caller.
+    /// Allows sampling requests up to a rate limit for each caller.
     RateLimited(RateQuota),
-    /// Allow all requests, including tools and context; for servers of the program itself.
+    /// Allows all sampling requests, including tools and context; for servers of the program itself.
     Unlimited,
 }
 
-/// Policy for input requests. Disabled capabilities are not offered to the server either.
+/// Policy for servers' input requests to the client: elicitation, sampling and roots. Disabled capabilities are not
+/// offered to the server either.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct InputRequestPolicy {
-    /// Elicitation forms, by server.
+    /// Policy for form elicitations, by server.
     pub elicitation_forms: PerServer<ElicitationPolicy>,
-    /// Rejection of invalid form responses: they fail the call. If false, the application must validate responses.
+    /// True to fail a call whose form elicitation gets a response that does not match the form. If false, the
+    /// application must validate responses.
     pub validate_responses: bool,
-    /// Permission for elicitation URLs, by server; `https` only.
+    /// True to allow URL elicitations, by server; `https` only.
     pub elicitation_urls: PerServer<bool>,
-    /// Permission for elicitation URLs with `http` on a loopback address, for programs on the user's own machine.
+    /// True to allow URL elicitations with `http` on a loopback address, for programs on the user's own machine.
     pub allow_loopback_urls: bool,
-    /// Sampling requests, by server.
+    /// Policy for sampling requests, by server.
     pub sampling: PerServer<SamplingPolicy>,
     /// Upper bound of `maxTokens` in sampling requests, by server.
     pub max_tokens: PerServer<u64>,
-    /// Permission to request the roots of the client, by server.
+    /// True to allow requests for the client's roots (`roots/list`), by server.
     pub roots: PerServer<bool>,
-    /// Prefix of forms and URLs with the name of the server and the host. Not needed if the application displays them.
+    /// True to begin forms and URL elicitations with the name of the server and the host. Not needed if the application
+    /// displays them.
     pub show_server: bool,
-    /// Rate limiter of sampling requests.
+    /// Rate limiter of sampling requests, for [`SamplingPolicy::RateLimited`].
     pub rate: RateLimiter,
     approval: Option<Arc<dyn ApprovalStep>>,
 }
@@ -101,34 +104,34 @@ impl std::fmt::Debug for InputRequestPolicy {
 const NAME: &str = "asking";
 
 impl InputRequestPolicy {
-    /// Sets the confirm that approves sampling requests.
-    pub fn with_approval(mut self, person: Arc<dyn ApprovalStep>) -> InputRequestPolicy {
-        self.approval = Some(person);
+    /// Sets the approval step that requests a person's approval of sampling requests.
+    pub fn with_approval(mut self, step: Arc<dyn ApprovalStep>) -> InputRequestPolicy {
+        self.approval = Some(step);
         self
     }
 
-    /// Returns the client capabilities that are offered to a server.
+    /// Returns the client capabilities that are offered to a server: those of the client that the policy allows.
     pub fn offered_capabilities(
         &self,
         server: &str,
-        has: &ClientCapabilities,
+        client: &ClientCapabilities,
     ) -> ClientCapabilities {
         let sampling = self.sampling.of(server);
         let free = sampling == SamplingPolicy::Unlimited;
         ClientCapabilities {
-            elicitation: has.elicitation
+            elicitation: client.elicitation
                 && self.elicitation_forms.of(server) != ElicitationPolicy::Off,
-            elicitation_url: has.elicitation_url && self.elicitation_urls.of(server),
-            sampling: has.sampling && sampling != SamplingPolicy::Off,
-            sampling_tools: has.sampling_tools && free,
-            sampling_context: has.sampling_context && free,
-            roots: has.roots && self.roots.of(server),
-            extensions: has.extensions.clone(),
+            elicitation_url: client.elicitation_url && self.elicitation_urls.of(server),
+            sampling: client.sampling && sampling != SamplingPolicy::Off,
+            sampling_tools: client.sampling_tools && free,
+            sampling_context: client.sampling_context && free,
+            roots: client.roots && self.roots.of(server),
+            extensions: client.extensions.clone(),
         }
     }
 
-    /// Judges one input request, and edits its parameters where the policy requires it. A sampling request consumes its
-    /// rate limit.
+    /// Allows or rejects one input request of a server, and edits its parameters where the policy requires it. A
+    /// sampling request consumes its rate limit.
     ///
     /// # Errors
     /// The request is not allowed. The decision log holds the reason.
@@ -137,15 +140,15 @@ impl InputRequestPolicy {
         server: &str,
         caller: &Caller,
         kind: &mut InputRequestKind,
-        trail: &DecisionLog,
+        log: &DecisionLog,
     ) -> Result<(), Error> {
         let judged = match kind {
             // Created by the gateway; no server can send it.
             InputRequestKind::Approve(_) | InputRequestKind::SignIn(_) => Ok(()),
             InputRequestKind::Elicit(params) if is_url_mode(params) => {
-                self.judge_url(server, params, trail)
+                self.judge_url(server, params, log)
             }
-            InputRequestKind::Elicit(params) => self.judge_form(server, params, trail),
+            InputRequestKind::Elicit(params) => self.judge_form(server, params, log),
             InputRequestKind::Sample(params) => self.judge_sampling(server, caller, params),
             InputRequestKind::Roots if self.roots.of(server) => Ok(()),
             InputRequestKind::Roots => Err(disabled_error(
@@ -154,7 +157,7 @@ impl InputRequestPolicy {
                 "roots = false",
             )),
         };
-        judged.inspect_err(|error| trail.add(NAME, "refuse", error.public_message()))
+        judged.inspect_err(|error| log.add(NAME, "refuse", error.public_message()))
     }
 
     fn judge_form(

@@ -16,22 +16,22 @@ use std::{sync::Arc, time::Duration};
 use tokio::time::timeout;
 use toolgate_core::{BoxFuture, Call, Error, ErrorKind, Layer, Next, Outcome};
 
-/// Limits on concurrent and queued calls.
+/// Limits on concurrent and queued calls per caller, tool, server and in total.
 #[derive(Clone, Debug)]
 pub struct ConcurrencyLimits {
-    /// Maximum concurrent calls of one caller. Default: 64.
+    /// Maximum number of concurrent calls of one caller. Default: 64.
     pub per_caller: usize,
-    /// Maximum concurrent calls of one tool, resource or prompt. Default: 256.
+    /// Maximum number of concurrent calls of one tool, resource or prompt. Default: 256.
     pub per_tool: usize,
-    /// Maximum concurrent calls of one server. Default: 512.
+    /// Maximum number of concurrent calls to one server. Default: 512.
     pub per_server: PerServer<usize>,
-    /// Maximum concurrent calls in total. Default: 2,048.
+    /// Maximum number of concurrent calls in total. Default: 2,048.
     pub total: usize,
-    /// Maximum queued calls of one caller. Default: 64.
+    /// Maximum number of calls of one caller that wait in the queue for a permit. Default: 64.
     pub max_queued_per_caller: usize,
-    /// Maximum queued calls in total. Default: 1,024.
+    /// Maximum number of calls that wait in the queue for a permit, in total. Default: 1,024.
     pub max_queued: usize,
-    /// Maximum time in the queue. Default: 10 s.
+    /// Maximum time that a call waits in the queue for a permit. Default: 10 s.
     pub queue_timeout: Duration,
 }
 
@@ -63,35 +63,36 @@ pub struct ConcurrencyLimit {
 }
 
 impl ConcurrencyLimit {
-    /// Creates limits per caller and in total, without a queue: calls over a limit are rejected immediately.
-    pub fn new(per_caller: usize, all: usize) -> ConcurrencyLimit {
+    /// Creates a limit on concurrent calls per caller and in total, without a queue: further calls are rejected
+    /// immediately.
+    pub fn new(per_caller: usize, total: usize) -> ConcurrencyLimit {
         ConcurrencyLimit::with_queue(ConcurrencyLimits {
             per_caller,
-            per_tool: all,
-            per_server: PerServer::all(all),
-            total: all,
+            per_tool: total,
+            per_server: PerServer::all(total),
+            total,
             max_queued_per_caller: 0,
             max_queued: 0,
             queue_timeout: Duration::ZERO,
         })
     }
 
-    /// Creates limits with a queue.
-    pub fn with_queue(caps: ConcurrencyLimits) -> ConcurrencyLimit {
+    /// Creates a limit on concurrent calls with a queue for further ones.
+    pub fn with_queue(limits: ConcurrencyLimits) -> ConcurrencyLimit {
         ConcurrencyLimit {
-            admission: AdmissionLimit::new(&caps),
+            admission: AdmissionLimit::new(&limits),
             queue: Arc::default(),
-            limits: Arc::new(caps),
+            limits: Arc::new(limits),
         }
     }
 
-    /// Returns other limits over the same permits and queue: running calls still count, and queued calls keep their
-    /// order.
-    pub fn with_limits(&self, caps: ConcurrencyLimits) -> ConcurrencyLimit {
+    /// Returns a layer with other limits that shares the permits of running calls and the queue. Running calls still
+    /// count, and queued calls keep their order.
+    pub fn with_limits(&self, limits: ConcurrencyLimits) -> ConcurrencyLimit {
         ConcurrencyLimit {
-            admission: self.admission.with_limits(&caps),
+            admission: self.admission.with_limits(&limits),
             queue: self.queue.clone(),
-            limits: Arc::new(caps),
+            limits: Arc::new(limits),
         }
     }
 

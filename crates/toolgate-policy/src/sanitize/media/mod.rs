@@ -13,16 +13,16 @@ use toolgate_core::{
 };
 use toolgate_protocol::{json::ObjectWriter, placeholder};
 
-/// Withholds images and audio that do not match their `mimeType`, are not Base64, or are too large. A text block with
-/// the reason replaces each.
+/// Sanitizer that withholds images and audio that do not match their `mimeType`, are not Base64, or are too large. A
+/// text block with the reason replaces each.
 ///
 /// SVG images can hold scripts and are withheld too. Audio without a detectable format, such as raw PCM, needs the
 /// check to be turned off for its server.
 #[derive(Clone, Debug)]
 pub struct MediaSanitizer {
-    /// Enables the check, by server. Default: all servers.
+    /// True to check images and audio, by server. Default: all servers.
     pub check: PerServer<bool>,
-    /// Maximum Base64 length of one block, in bytes. Default: 8 MiB.
+    /// Maximum length of one image or audio block as Base64, in bytes. Default: 8 MiB.
     pub max_base64_bytes: usize,
 }
 

@@ -35,34 +35,34 @@ const MARK_PREFIX: &str = toolgate_protocol::placeholder::REDACTED;
 /// Prefix of the counters of secrets in a decision log.
 const COUNTER_PREFIX: &str = "secret:";
 
-/// Policy for a secret that a server sends.
+/// Policy for a secret (token, key) in content from a server.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum OnSecret {
-    /// Replaces it by `[redacted:RULE]`.
+    /// Replaces the secret by `[redacted:RULE]`.
     #[default]
     Redact,
-    /// Lets it pass; the audit log counts it.
+    /// Passes the secret on; the audit log counts it.
     Warn,
-    /// Does not search for secrets.
+    /// Does not search for secrets in content.
     Pass,
 }
 
-/// Sanitizer for the redaction of secrets in content from servers: results, errors, progress, log messages, input
-/// requests and definitions.
+/// Sanitizer for the redaction of secrets (tokens, keys) in content from servers: results, errors, progress, log
+/// messages, input requests and definitions.
 #[derive(Clone, Debug, Default)]
 pub struct SecretRedactor {
-    /// The policy for secrets, by server.
+    /// Policy for secrets in content, by server.
     pub on_secret: PerServer<OnSecret>,
 }
 
 impl SecretRedactor {
-    /// Installs the operator's rules beside the built-in ones, in the whole process: secrets must not appear in an
-    /// audit log either, whichever server sent them. Replaces rules that were installed before.
+    /// Installs the operator's rules for finding secrets beside the built-in ones, in the whole process. Secrets must
+    /// not appear in an audit log either, whichever server sent them. Replaces rules that were installed before.
     pub fn install(rules: &[SecretRules]) {
         rules::install(rules);
     }
 
-    /// Returns the value with each secret in its strings replaced by `[redacted:RULE]`; all other bytes are
+    /// Returns the JSON value with each secret in its strings replaced by `[redacted:RULE]`; all other bytes are
     /// unchanged.
     pub fn redact_json(json: &Json) -> Json {
         SecretRedaction::default()
@@ -70,7 +70,7 @@ impl SecretRedactor {
             .map_or_else(|| json.clone(), |(clean, _)| clean)
     }
 
-    /// Returns the text with each secret replaced by `[redacted:RULE]`.
+    /// Returns the text with each secret (token, key) replaced by `[redacted:RULE]`.
     pub fn redact_text(text: &str) -> Cow<'_, str> {
         match find::redact(text, &mut |_| {}) {
             Some(clean) => Cow::Owned(clean),
@@ -90,8 +90,7 @@ impl SecretRedactor {
         }
     }
 
-    /// Returns the id of the rule that finds a secret in a text, or that makes the text a secret because of its
-    /// member name.
+    /// Returns the id of the rule that finds a secret in a text, or in the value of a member with this name.
     pub fn matching_rule(name: &str, text: &str) -> Option<Arc<str>> {
         let field = &field::FIELD_RULE;
         let by_name = || field.holds(name, text).then(|| field.id.into());

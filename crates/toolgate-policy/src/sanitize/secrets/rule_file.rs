@@ -23,7 +23,7 @@ const MAX_ID_BYTES: usize = 64;
 /// Maximum number of rules in one file.
 const MAX_RULES: usize = 1000;
 
-/// Rules that find secrets in text, read from a rule file of the operator.
+/// Rules that find secrets (tokens, keys) in text, read from a rule file of the operator.
 ///
 /// ```
 /// use toolgate_policy::SecretRules;
@@ -39,12 +39,12 @@ pub struct SecretRules {
     notes: Vec<String>,
 }
 
-/// An error in a rule file.
+/// Error in the operator's rule file for finding secrets, with its position.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct SecretRulesError {
-    /// Position of the error, as a byte offset into the text.
+    /// Position of the error in the rule file, as a byte offset into the text.
     pub at: usize,
-    /// The error message, with the id of the rule.
+    /// Description of the error in the rule file, with the id of the rule.
     pub message: String,
 }
 
@@ -57,7 +57,7 @@ impl fmt::Display for SecretRulesError {
 impl std::error::Error for SecretRulesError {}
 
 impl SecretRules {
-    /// Parses the text of a rule file and compiles all patterns.
+    /// Parses the text of a rule file for finding secrets and compiles all patterns.
     ///
     /// # Errors
     /// Fails if the text is not TOML, has an unknown key, or has a rule that cannot be used.
@@ -75,17 +75,17 @@ impl SecretRules {
         SecretRules::read(include_str!("rules.toml"), false)
     }
 
-    /// Returns the number of rules.
+    /// Returns the number of rules for finding secrets.
     pub fn len(&self) -> usize {
         self.rules.len()
     }
 
-    /// Returns whether there are no rules.
+    /// Returns whether there are no rules for finding secrets.
     pub fn is_empty(&self) -> bool {
         self.rules.is_empty()
     }
 
-    /// Returns a note for each skipped rule, with the reason.
+    /// Returns a note for each skipped rule of the rule file, with the reason.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }

@@ -11,7 +11,7 @@
 use super::classes::{self, CharClass};
 use std::borrow::Cow;
 
-/// Returns the text without characters that a person would not see; borrowed if nothing was removed.
+/// Returns the text without control characters and invisible characters; borrowed if nothing was removed.
 pub fn sanitize_text(text: &str) -> Cow<'_, str> {
     sanitized(text, TextKind::Message, &mut 0)
 }

@@ -14,7 +14,7 @@ use toolgate_core::{
     DecisionLog, Error, Item, Json, Origin, SanitizeContext, Sanitizer, UntrustedContent,
 };
 
-/// Removes control characters, terminal sequences and invisible characters from everything a server sends.
+/// Sanitizer that removes control characters, terminal sequences and invisible characters from all content of servers.
 ///
 /// Joiners, direction marks and variation selectors stay where a script or an emoji needs them. The content of
 /// results also keeps Windows line endings, form feeds, a byte order mark at the start and private use characters.

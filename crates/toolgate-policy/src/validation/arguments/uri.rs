@@ -7,14 +7,14 @@ use crate::{
 };
 use toolgate_core::SchemaViolation;
 
-/// Accepted spellings of resource URIs.
+/// Accepted spellings of resource URIs in calls (`resources/read`): canonical ones or all.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum UriSpelling {
-    /// Only spellings that the URL Standard leaves unchanged, except escapes and differences that cannot denote another
-    /// resource.
+    /// Only canonical URI spellings, which the URL Standard leaves unchanged. Escapes and differences that cannot
+    /// denote another resource are accepted.
     #[default]
     Canonical,
-    /// All spellings, for servers that compare URIs as text.
+    /// All URI spellings, for servers that compare URIs as text.
     Verbatim,
 }
 

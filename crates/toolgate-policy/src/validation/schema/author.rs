@@ -7,7 +7,7 @@ use crate::{
 use serde_json::Value;
 use toolgate_core::{Definition, Item, Json, Origin};
 
-/// Returns `Ok` if the schemas of a tool compile within the bounds and every keyword in them is checked.
+/// Returns `Ok` if validation can check every keyword of a tool's `inputSchema` and `outputSchema` within the bounds.
 ///
 /// # Errors
 /// Names the schema (`inputSchema` or `outputSchema`) that fails, or its first keyword that is not checked, and the
@@ -32,7 +32,7 @@ pub fn check_schemas(tool: &Definition, bounds: &SchemaBounds) -> Result<(), Str
     }
 }
 
-/// Returns the keywords of a schema that are not checked, each as `/properties/a/type (why)`.
+/// Returns the keywords of a JSON Schema that validation skips, each as `/properties/a/type (why)`.
 ///
 /// # Errors
 /// Returns the reason if the schema cannot be compiled.
@@ -40,12 +40,13 @@ pub fn unchecked_keywords(schema: &Json, bounds: &SchemaBounds) -> Result<Vec<St
     Ok(SchemaValidator::compile(schema, bounds)?.skipped)
 }
 
-/// Returns whether a value is valid against a schema. Nothing is valid against a schema that does not compile.
+/// Returns whether a JSON value is valid against a JSON Schema. Nothing is valid against a schema that does not
+/// compile.
 pub fn fits_schema(schema: &Json, value: &Value) -> bool {
     validate_value(schema, value, &SchemaBounds::default()).unwrap_or(false)
 }
 
-/// Validates a value against a schema without a time limit: for tests and tools, not for untrusted values.
+/// Validates a JSON value against a JSON Schema without a time limit: for tests and tools, not for untrusted values.
 ///
 /// # Errors
 /// Returns the reason if the schema cannot be compiled.

@@ -6,19 +6,19 @@ use serde_json::{Map, Value};
 use std::{collections::HashMap, time::Duration};
 use toolgate_core::Json;
 
-/// Bounds on one JSON Schema. A tool with a schema that exceeds them is withheld.
+/// Bounds on the size and cost of one JSON Schema of a tool. A tool with a schema that exceeds them is withheld.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct SchemaBounds {
-    /// Maximum size in bytes. Default: 64 KiB.
+    /// Maximum size of the JSON Schema, in bytes. Default: 64 KiB.
     pub bytes: usize,
-    /// Maximum nesting of subschemas. Default: 32.
+    /// Maximum nesting of subschemas in the JSON Schema. Default: 32.
     pub depth: usize,
-    /// Maximum number of subschemas. Default: 2000.
+    /// Maximum number of subschemas in the JSON Schema. Default: 2000.
     pub subschemas: usize,
-    /// Maximum number of regular expressions. Default: 200.
+    /// Maximum number of regular expressions in the JSON Schema. Default: 200.
     pub patterns: usize,
-    /// Maximum processor time for one value, as estimated for a release build before the check starts. Default: 50
-    /// ms.
+    /// Maximum processor time for validating one value, as estimated for a release build before the check starts.
+    /// Default: 50 ms.
     pub time: Duration,
 }
 

@@ -44,13 +44,13 @@ pub(crate) fn fits(compiled: &CompiledSchema, value: &JsonView<'_>) -> bool {
         && plain.is_some_and(|plain| plain.accepts_text(value))
 }
 
-/// Policy for required members that have a default.
+/// Policy for required tool arguments that have a `default` in the schema.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum RequiredDefaults {
-    /// They may be omitted: the server fills them in.
+    /// Required arguments with a default may be omitted: the server fills them in.
     #[default]
     Optional,
-    /// They may not be omitted, as the schema says.
+    /// Required arguments with a default may not be omitted, as the schema says.
     Required,
 }
 

@@ -9,8 +9,8 @@ use toolgate_core::{
     Error, ErrorKind, Item, ItemKind, NoteAction, Origin, Sanitizer, UntrustedContent,
 };
 
-/// Withholds tools if their `inputSchema` or `outputSchema` cannot be compiled within bounds: nothing is used
-/// unchecked. A keyword that cannot be checked is skipped, and the tool is marked as partly checked.
+/// Sanitizer that withholds tools if their `inputSchema` or `outputSchema` cannot be compiled within bounds: nothing is
+/// used unchecked. A keyword that cannot be checked is skipped, and the tool is marked as partly checked.
 ///
 /// It runs below the rules, so it is the first to compile a schema, and its bounds apply.
 #[derive(Clone, Copy, Debug, Default)]

@@ -27,8 +27,8 @@ use toolgate_protocol::{
     method::initialize::Implementation,
 };
 
-/// Builder of a [`Client`](super::Client). All client policies are on by default. A capability without a function of
-/// the application is not declared.
+/// Builder of an MCP client ([`Client`](super::Client)). All client policies are on by default. A capability without a
+/// function of the application is not declared.
 ///
 /// ```
 /// # use toolgate::{Client, Server, handlers::ask::Reply};
@@ -115,26 +115,26 @@ impl ClientBuilder {
         }
     }
 
-    /// Sets the name and version that the client sends to the server.
+    /// Sets the client's name and version (`clientInfo`) that are sent to the server.
     pub fn name(self, name: &str, version: &str) -> ClientBuilder {
         self.info(Implementation::new(name, version))
     }
 
-    /// Sets the client's name and version, with title, icons and other members of `clientInfo`.
+    /// Sets the client's `clientInfo`: name and version, with title, icons and other members.
     pub fn info(mut self, info: Implementation) -> ClientBuilder {
         self.client = Some(info);
         self
     }
 
-    /// Sets the server id for input requests, rules and the audit log. Default: the name of its program, its host, or
+    /// Sets the server's id in input requests, rules and the audit log. Default: the name of its program, its host, or
     /// its own name.
     pub fn id(mut self, id: &str) -> ClientBuilder {
         self.id = Some(id.to_owned());
         self
     }
 
-    /// Restricts the protocol to this revision. Several calls allow several revisions, in order of preference. Default:
-    /// all.
+    /// Restricts the protocol to this MCP revision, for example `2025-11-25`. Several calls allow several revisions, in
+    /// order of preference. Default: all.
     pub fn revision(mut self, revision: &str) -> ClientBuilder {
         match dialect::find(revision) {
             Some(dialect) => self.revisions.push(dialect),
@@ -143,9 +143,9 @@ impl ClientBuilder {
         self
     }
 
-    /// Sets the preference for servers that support legacy and stateless revisions. With [`EraPreference::Session`] the
-    /// client uses a session (2025-11-25 or older) if the server keeps one. Tools of many SDKs can request user input
-    /// only in a session. Default: the newest revision.
+    /// Sets the preferred era (stateless or with sessions) for a server that supports both. With
+    /// [`EraPreference::Session`] the client uses a session (2025-11-25 or older) if the server keeps one. Tools of
+    /// many SDKs can request user input only in a session. Default: the newest revision.
     ///
     /// ```no_run
     /// # async fn open() -> Result<(), toolgate::Error> {
@@ -164,13 +164,13 @@ impl ClientBuilder {
         self
     }
 
-    /// Sets the time-out of opening the server. Default: 30 s.
+    /// Sets the time limit for connecting to the server, with the handshake. Default: 30 s.
     pub fn open_timeout(mut self, limit: Duration) -> ClientBuilder {
         self.open_timeout = limit;
         self
     }
 
-    /// Declares an extension by its identifier, with its settings, which must be an object.
+    /// Declares a protocol extension in the client's capabilities, by its identifier, with settings as a JSON object.
     pub fn extension(mut self, id: &str, settings: Value) -> ClientBuilder {
         if !settings.is_object() || !id.contains('/') {
             self.record_fault(format!("the extension {id:?} needs an identifier with a prefix, for example com.example/thing, and settings that are an object"));
@@ -180,39 +180,41 @@ impl ClientBuilder {
         self
     }
 
-    /// Sets the function that answers form elicitations. Omitted fields are filled with the form's defaults. An answer
-    /// that does not match the form is not sent, and the call fails.
-    pub fn on_elicit<F, A>(mut self, fill: F) -> ClientBuilder
+    /// Sets the function that fills in form elicitations (`elicitation/create`) of the server. Omitted fields are
+    /// filled with the form's defaults. An answer that does not match the form is not sent, and the call fails.
+    pub fn on_elicit<F, A>(mut self, answer_form: F) -> ClientBuilder
     where
         F: Fn(FormElicitation) -> A + Send + Sync + 'static,
         A: Future<Output = Reply<Value>> + Send + 'static,
     {
-        self.functions.form = Some(Arc::new(move |form| Box::pin(fill(form))));
+        self.functions.form = Some(Arc::new(move |form| Box::pin(answer_form(form))));
         self
     }
 
-    /// Sets the function that answers URL elicitations, by opening a page for the user. `Reply::Accepted(())` means
-    /// that the user agreed to open it. See [`UrlElicitation`] for what must be shown first.
-    pub fn on_elicit_url<F, A>(mut self, open: F) -> ClientBuilder
+    /// Sets the function that handles URL elicitations of the server, by opening the page for the user.
+    /// `Reply::Accepted(())` means that the user agreed to open it. See [`UrlElicitation`] for what must be shown
+    /// first.
+    pub fn on_elicit_url<F, A>(mut self, open_page: F) -> ClientBuilder
     where
         F: Fn(UrlElicitation) -> A + Send + Sync + 'static,
         A: Future<Output = Reply<()>> + Send + 'static,
     {
-        self.functions.page = Some(Arc::new(move |page| Box::pin(open(page))));
+        self.functions.page = Some(Arc::new(move |page| Box::pin(open_page(page))));
         self
     }
 
-    /// Sets the function that receives the id of a completed URL elicitation (2025-11-25). Unknown ids are ignored.
+    /// Sets the function that receives the elicitation id of each completed URL elicitation (2025-11-25). Unknown ids
+    /// are ignored.
     pub fn on_elicitation_complete(
         mut self,
-        done: impl Fn(String) + Send + Sync + 'static,
+        on_complete: impl Fn(String) + Send + Sync + 'static,
     ) -> ClientBuilder {
-        self.functions.elicitation_complete = Some(Arc::new(done));
+        self.functions.elicitation_complete = Some(Arc::new(on_complete));
         self
     }
 
-    /// Sets the function that answers sampling requests with the application's model. `Err` is the reason why a person
-    /// rejected the request.
+    /// Sets the function that answers sampling requests (`sampling/createMessage`) with the application's model. `Err`
+    /// is the reason why a person rejected the request.
     pub fn on_sample<F, A>(mut self, sample: F) -> ClientBuilder
     where
         F: Fn(SamplingRequest) -> A + Send + Sync + 'static,
@@ -222,21 +224,21 @@ impl ClientBuilder {
         self
     }
 
-    /// Declares that the function of [`ClientBuilder::on_sample`] supports tools. Otherwise sampling requests with
+    /// Declares that the client's sampling function supports tools (`sampling.tools`). Otherwise sampling requests with
     /// tools are rejected.
     pub fn sample_with_tools(mut self) -> ClientBuilder {
         self.functions.samples_with_tools = true;
         self
     }
 
-    /// Sets the roots: the directories and files that the server may use, as `file://` URIs.
+    /// Sets the roots (`roots/list`): the directories and files that the server may use, as `file://` URIs.
     pub fn roots(mut self, roots: impl IntoIterator<Item = Root>) -> ClientBuilder {
         self.functions.roots = Some(roots.into_iter().collect());
         self
     }
 
-    /// Sets the function that receives log messages of the server, and their minimum level. The specification
-    /// deprecates log messages.
+    /// Sets the function that receives the server's log messages (`notifications/message`), and their minimum level.
+    /// The specification deprecates log messages.
     pub fn on_log(
         mut self,
         level: LogLevel,
@@ -247,8 +249,8 @@ impl ClientBuilder {
         self
     }
 
-    /// Sets the function that confirms every tool call before it is sent, with exactly what would be sent. `Err` is the
-    /// reason of the refusal; the model may see it.
+    /// Sets the function that confirms every tool call before it is sent, given exactly what would be sent. `Err` is
+    /// the reason of the refusal; the model may see it.
     pub fn confirm<F, A>(mut self, confirm: F) -> ClientBuilder
     where
         F: Fn(CallConfirmation) -> A + Send + Sync + 'static,
@@ -289,15 +291,19 @@ impl ClientBuilder {
         self
     }
 
-    /// Sets the function that receives every call as it begins and ends. It must not block.
-    pub fn observe(mut self, told: impl Fn(CallEvent) + Send + Sync + 'static) -> ClientBuilder {
-        self.observe = Some(Arc::new(told));
+    /// Sets the function that receives an event when each call of this client begins and ends. It must not block.
+    pub fn observe(
+        mut self,
+        on_event: impl Fn(CallEvent) + Send + Sync + 'static,
+    ) -> ClientBuilder {
+        self.observe = Some(Arc::new(on_event));
         self
     }
 
-    /// Allows only tools whose names match one of these patterns, in which `*` matches any run of characters and `?`
-    /// one character. Other tools are not listed and cannot be called. Patterns with the prefix `resource:` or
-    /// `prompt:` apply to resources, by URI, and to prompts. Without any such pattern, all of those are allowed.
+    /// Allows only the server's tools whose names match one of these glob patterns. In a pattern `*` matches any run of
+    /// characters and `?` one character. Other tools are not listed and cannot be called. Patterns with the prefix
+    /// `resource:` or `prompt:` apply to resources, by URI, and to prompts. Without any such pattern, all of those are
+    /// allowed.
     pub fn allow<S: Into<String>>(
         mut self,
         patterns: impl IntoIterator<Item = S>,
@@ -306,34 +312,35 @@ impl ClientBuilder {
         self
     }
 
-    /// Hides and denies items that match one of these patterns, even if another pattern allows them.
+    /// Hides and denies the server's tools, resources and prompts that match one of these glob patterns. This
+    /// overrides [`ClientBuilder::allow`].
     pub fn deny<S: Into<String>>(mut self, patterns: impl IntoIterator<Item = S>) -> ClientBuilder {
         self.deny.extend(patterns.into_iter().map(Into::into));
         self
     }
 
-    /// Sets the function that receives definitions that changed since they were pinned and are now hidden. It must not
+    /// Sets the function that receives an event for each item definition that is hidden because it changed. It must not
     /// block.
-    pub fn on_pin(mut self, told: impl Fn(PinEvent) + Send + Sync + 'static) -> ClientBuilder {
-        self.on_pin = Some(Arc::new(told));
+    pub fn on_pin(mut self, on_event: impl Fn(PinEvent) + Send + Sync + 'static) -> ClientBuilder {
+        self.on_pin = Some(Arc::new(on_event));
         self
     }
 
-    /// Replaces the pins, for example with ones that outlive the process, or that require a person to accept each
-    /// definition. Set the server's identity there; otherwise only its id identifies it. Default: in memory, pinned on
-    /// first use.
+    /// Replaces the client's pins (accepted item definitions), for example with ones that outlive the process. They may
+    /// also require a person to accept each definition. Set the server's identity there; otherwise only its id
+    /// identifies it. Default: in memory, pinned on first use.
     pub fn pins(mut self, pins: Pins) -> ClientBuilder {
         self.pins = Some(pins);
         self
     }
 
-    /// Disables pins: definitions are accepted even when they change.
+    /// Disables pins: the server's item definitions are accepted even when they change.
     pub fn no_pins(mut self) -> ClientBuilder {
         self.pins = None;
         self
     }
 
-    /// Adds a rule that decides calls.
+    /// Adds a rule that decides whether each call is allowed, needs an approval, or is denied.
     pub fn rule(mut self, rule: impl Rule) -> ClientBuilder {
         self.policy.rules.push(Arc::new(rule));
         self
@@ -346,84 +353,87 @@ impl ClientBuilder {
         self
     }
 
-    /// Adds a sanitizer of what the server returns. It sees content after the built-in sanitizers, and the last one
+    /// Adds a sanitizer of content from the server, such as results. It sees content after the built-in sanitizers, and the last one
     /// added sees it first. See [`sanitizer`](crate::sanitizer).
     pub fn sanitize(mut self, sanitizer: impl Sanitizer) -> ClientBuilder {
         self.policy.own_sanitizers.push(Arc::new(sanitizer));
         self
     }
 
-    /// Trusts the server's annotations; see [`ListedItem::annotations`](super::ListedItem::annotations).
+    /// Trusts the tool annotations (`readOnlyHint` and so on) that the server claims; see
+    /// [`ListedItem::annotations`](super::ListedItem::annotations).
     pub fn trust_annotations(mut self) -> ClientBuilder {
         self.trusted = true;
         self
     }
 
-    /// Sets the time that a call may take without an answer or progress. Default: 60 s.
-    pub fn timeout(mut self, silence: Duration) -> ClientBuilder {
-        self.policy.deadline.idle = PerServer::all(silence);
+    /// Sets the idle time-out of calls: the time without a response or progress notification. Default: 60 s.
+    pub fn timeout(mut self, idle_timeout: Duration) -> ClientBuilder {
+        self.policy.deadline.idle = PerServer::all(idle_timeout);
         self
     }
 
-    /// Sets the maximum time of a call, whatever its progress. Time during which the application answers input requests
-    /// does not count. Default: 15 minutes.
-    pub fn max_timeout(mut self, hard: Duration) -> ClientBuilder {
-        self.policy.deadline.max = hard;
+    /// Sets the maximum total time of a call, whatever its progress. Time during which the application answers input
+    /// requests does not count. Default: 15 minutes.
+    pub fn max_timeout(mut self, timeout: Duration) -> ClientBuilder {
+        self.policy.deadline.max = timeout;
         self
     }
 
-    /// Sets the rate limit of each tool. Default: 6,000 calls a minute.
+    /// Sets the rate limit for calls of each tool. Default: 6,000 calls a minute.
     pub fn rate_limit(mut self, quota: RateQuota) -> ClientBuilder {
         self.policy.rate = RateLimiter::new(Vec::new(), quota);
         self
     }
 
-    /// Sets the size limits.
+    /// Sets the size limits of results, definitions and texts from the server, in bytes.
     pub fn size_limits(mut self, size: SizeLimits) -> ClientBuilder {
         self.policy.size = size;
         self
     }
 
-    /// Sets the policy for results that do not match their output schema. Default: they are blocked.
-    pub fn output_schema(mut self, duty: OutputValidation) -> ClientBuilder {
-        self.policy.output_schema = duty;
+    /// Sets the policy for tool results that do not match their output schema. Default: they are blocked.
+    pub fn output_schema(mut self, validation: OutputValidation) -> ClientBuilder {
+        self.policy.output_schema = validation;
         self
     }
 
-    /// Sets the policy for secrets in results. Default: they are redacted.
-    pub fn secrets(mut self, found: OnSecret) -> ClientBuilder {
-        self.policy.sanitizers.secrets.on_secret = PerServer::all(found);
+    /// Sets the policy for secrets (tokens, keys) in results from the server. Default: they are redacted.
+    pub fn secrets(mut self, policy: OnSecret) -> ClientBuilder {
+        self.policy.sanitizers.secrets.on_secret = PerServer::all(policy);
         self
     }
 
-    /// Sets the policy for secrets in arguments. Default: the application must confirm the call; it is denied if
-    /// [`ClientBuilder::confirm`] is not set.
-    pub fn outbound_secrets(mut self, found: OnOutboundSecret) -> ClientBuilder {
-        self.policy.sanitizers.outbound_secrets.found = PerServer::all(found);
+    /// Sets the policy for secrets (tokens, keys) in arguments sent to the server. Default: the application must
+    /// confirm the call; it is denied if [`ClientBuilder::confirm`] is not set.
+    pub fn outbound_secrets(mut self, policy: OnOutboundSecret) -> ClientBuilder {
+        self.policy.sanitizers.outbound_secrets.found = PerServer::all(policy);
         self
     }
 
-    /// Sets the policy for placeholders in arguments, for example `[redacted:RULE]`, which would overwrite the original
-    /// value. Default: the application must confirm the call; it is denied if [`ClientBuilder::confirm`] is not set.
-    pub fn placeholders(mut self, found: OnPlaceholder) -> ClientBuilder {
-        self.policy.sanitizers.placeholders.found = PerServer::all(found);
+    /// Sets the policy for redaction placeholders such as `[redacted:RULE]` in arguments. A placeholder would overwrite
+    /// the original value. Default: the application must confirm the call; it is denied if [`ClientBuilder::confirm`]
+    /// is not set.
+    pub fn placeholders(mut self, policy: OnPlaceholder) -> ClientBuilder {
+        self.policy.sanitizers.placeholders.found = PerServer::all(policy);
         self
     }
 
-    /// Sets the policy for input requests. By default, forms that ask for a secret and pages without `https` are
-    /// rejected. Sampling is not limited if [`ClientBuilder::on_sample`] is set.
-    pub fn input_requests(mut self, asking: InputRequestPolicy) -> ClientBuilder {
-        self.policy.input_requests = asking;
+    /// Sets the policy for the server's input requests: elicitation, sampling and roots. By default, forms that ask for
+    /// a secret and pages without `https` are rejected. Sampling is not limited if [`ClientBuilder::on_sample`] is set.
+    pub fn input_requests(mut self, policy: InputRequestPolicy) -> ClientBuilder {
+        self.policy.input_requests = policy;
         self
     }
 
-    /// Sets the maximum number of rounds of input requests per call. Default: 10.
+    /// Sets the maximum number of rounds of input requests (`input_required` results) per call. Default: 10.
     pub fn max_rounds(mut self, rounds: u32) -> ClientBuilder {
         self.max_rounds = rounds;
         self
     }
 
-    /// Sets the audit recorder. Default: events of `tracing` with the target `toolgate::audit`, without contents.
+    /// Sets the audit recorder: the destination of a record of every call. Default: events of `tracing` with the target
+    /// `toolgate::audit`, without contents.
     pub fn audit_recorder(mut self, recorder: Arc<AuditRecorder>) -> ClientBuilder {
         self.audit = None;
         self.policy.recorder = recorder;
@@ -433,13 +443,13 @@ impl ClientBuilder {
     /// Records calls in a hash-chained audit log in that directory. Records are on disk before the call is sent and
     /// before its result is returned. If the log cannot be written, calls fail. `toolgate audit verify` verifies the
     /// log.
-    pub fn audit_in(mut self, folder: impl Into<PathBuf>) -> ClientBuilder {
-        self.audit = Some(folder.into());
+    pub fn audit_in(mut self, directory: impl Into<PathBuf>) -> ClientBuilder {
+        self.audit = Some(directory.into());
         self
     }
 
-    /// Sets an environment variable of the server that [`ClientBuilder::spawn`] starts. Of our own environment the
-    /// server gets only an allowlist: `PATH`, `HOME`, the locale and similar.
+    /// Sets an environment variable of the server process that [`ClientBuilder::spawn`] starts. Of our own environment
+    /// the server gets only an allowlist: `PATH`, `HOME`, the locale and similar.
     pub fn env(mut self, name: &str, value: &str) -> ClientBuilder {
         self.process
             .variables
@@ -447,7 +457,7 @@ impl ClientBuilder {
         self
     }
 
-    /// Passes variables of our own environment to the server that [`ClientBuilder::spawn`] starts.
+    /// Passes variables of this process's environment to the server process that [`ClientBuilder::spawn`] starts.
     pub fn pass_env<S: Into<String>>(
         mut self,
         names: impl IntoIterator<Item = S>,
@@ -458,38 +468,40 @@ impl ClientBuilder {
         self
     }
 
-    /// Sets the working directory of the server that [`ClientBuilder::spawn`] starts. Default: our own.
-    pub fn working_directory(mut self, folder: impl Into<PathBuf>) -> ClientBuilder {
-        self.process.working_directory = Some(folder.into());
+    /// Sets the working directory of the server process that [`ClientBuilder::spawn`] starts. Default: that of this
+    /// process.
+    pub fn working_directory(mut self, directory: impl Into<PathBuf>) -> ClientBuilder {
+        self.process.working_directory = Some(directory.into());
         self
     }
 
-    /// Sets the function that receives the server's standard error, line by line; otherwise it goes to our standard
-    /// error. Output there does not mean a failure. The function must not block.
-    pub fn on_stderr(mut self, line: impl Fn(String) + Send + Sync + 'static) -> ClientBuilder {
-        self.process.stderr = Some(Arc::new(line));
+    /// Sets the function that receives each line of the server process's standard error. By default it goes to that of
+    /// this process. Output there does not mean a failure. The function must not block.
+    pub fn on_stderr(mut self, on_line: impl Fn(String) + Send + Sync + 'static) -> ClientBuilder {
+        self.process.stderr = Some(Arc::new(on_line));
         self
     }
 
-    /// Sets the time that the server may take to exit after its input is closed, and again after SIGTERM. Default: 2 s.
+    /// Sets the time that the server process may take to exit after its input is closed, and again after SIGTERM.
+    /// Default: 2 s.
     pub fn grace(mut self, grace: Duration) -> ClientBuilder {
         self.process.grace = grace;
         self
     }
 
-    /// Sets the options for HTTP connections.
+    /// Sets the options for HTTP connections to the server, for example time-outs, headers and credentials.
     pub fn http(mut self, http: HttpOptions) -> ClientBuilder {
         self.http = http;
         self
     }
 
-    /// Sets the source of access tokens for a server over HTTP; see [`HttpOptions::credentials`].
+    /// Sets the source of OAuth access tokens for a server over HTTP; see [`HttpOptions::credentials`].
     pub fn credentials(mut self, credentials: impl CredentialProvider) -> ClientBuilder {
         self.http = self.http.credentials(credentials);
         self
     }
 
-    /// Sends a header with every HTTP request, for example `Authorization`.
+    /// Adds a header to every HTTP request to the server, for example `Authorization`.
     pub fn header(mut self, name: &str, value: &str) -> ClientBuilder {
         match std::mem::take(&mut self.http).header(name, value) {
             Ok(http) => self.http = http,

@@ -11,7 +11,8 @@ use std::{
 use toolgate_core::{Error, Json, Op, Progress};
 use toolgate_protocol::json::{JsonKind, ObjectWriter};
 
-/// Tool call with options: `.await` sends it. Dropping the future then cancels the call, also at the server.
+/// Builder of one tool call (`tools/call`) with options, which `.await` sends. Dropping the future then cancels the
+/// call, also at the server.
 #[must_use = "the call is only sent by .await"]
 pub struct ToolCallBuilder<'a> {
     client: &'a Client,
@@ -34,23 +35,23 @@ impl<'a> ToolCallBuilder<'a> {
         }
     }
 
-    /// Sets the function that receives progress. It must not block.
+    /// Sets the function that receives this call's progress notifications. It must not block.
     pub fn progress(
         mut self,
-        told: impl Fn(Progress) + Send + Sync + 'static,
+        on_progress: impl Fn(Progress) + Send + Sync + 'static,
     ) -> ToolCallBuilder<'a> {
-        self.options.progress = Some(Arc::new(told));
+        self.options.progress = Some(Arc::new(on_progress));
         self
     }
 
-    /// Sets the time that the call may take without an answer or progress, instead of
-    /// [`ClientBuilder::timeout`](super::ClientBuilder::timeout). The client's maximum time still applies.
+    /// Sets the idle time-out of this call, in place of [`ClientBuilder::timeout`](super::ClientBuilder::timeout). The
+    /// client's maximum time still applies.
     pub fn timeout(mut self, timeout: Duration) -> ToolCallBuilder<'a> {
         self.options.timeout = Some(timeout);
         self
     }
 
-    /// Sends exactly these arguments, byte for byte: numbers of any size, and the order of members.
+    /// Sets the arguments as raw JSON, sent byte for byte: numbers of any size, and the order of members.
     pub fn exact_arguments(mut self, arguments: Json) -> ToolCallBuilder<'a> {
         self.arguments = match arguments.kind() {
             JsonKind::Object => Ok(arguments),

@@ -8,43 +8,43 @@ use std::{
 };
 use toolgate_core::{Call, Error, Json, Op, Output};
 
-/// Event at the begin or end of a call, for the application's own display.
+/// Event that an MCP client reports when one of its calls begins or ends, for the application's own display.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct CallEvent {
-    /// Call id, as in the audit log; the same in both events.
+    /// Id of the call, as in the audit log; the same in the begin and the end event.
     pub id: Arc<str>,
-    /// Operation.
+    /// Kind of the call: tool call, resource read, prompt or completion.
     pub op: Op,
-    /// Name or URI of the item.
+    /// Name of the called tool or prompt, or URI of the resource.
     pub name: String,
-    /// Exact arguments. They may contain secrets.
+    /// Exact arguments of the call. They may contain secrets.
     pub arguments: Json,
-    /// Begin or end of the call.
+    /// Progress of the call: begun, or ended with a result, an error or a cancellation.
     pub state: CallState,
 }
 
-/// State of a call: its begin, or how it ended.
+/// Progress of a client's call as its event reports it: begun, or ended with a result, an error or a cancellation.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum CallState {
-    /// The call begins.
+    /// The client's call begins.
     Began,
-    /// The call has a result.
+    /// The call ended with a result.
     Done {
-        /// True if the tool reported an error.
+        /// True if the tool reported an error (`isError` of the result).
         is_error: bool,
-        /// Duration, including the time that people took.
+        /// Duration of the call, including the time that the user took to confirm it or to answer input requests.
         took: Duration,
     },
-    /// The call failed or was denied.
+    /// The call ended with an error, or was denied.
     Failed {
-        /// Reason.
+        /// Error message of the failed or denied call.
         why: String,
-        /// Duration.
+        /// Duration from the begin of the call to its failure.
         took: Duration,
     },
-    /// The application dropped the call.
+    /// The application dropped the call's future, which cancelled the call.
     Dropped,
 }
 

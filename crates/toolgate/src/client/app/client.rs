@@ -74,12 +74,12 @@ impl Client {
         &self.0
     }
 
-    /// Returns a builder, to set more than the defaults.
+    /// Returns a builder of an MCP client, for options other than the defaults.
     pub fn builder() -> ClientBuilder {
         ClientBuilder::new()
     }
 
-    /// Starts a server as a process and opens it; see [`ClientBuilder::spawn`].
+    /// Starts a server as a child process and connects to it over stdio; see [`ClientBuilder::spawn`].
     ///
     /// # Errors
     /// The server cannot be started or opened.
@@ -89,7 +89,7 @@ impl Client {
         Client::builder().spawn(command).await
     }
 
-    /// Opens a server over HTTP; see [`ClientBuilder::connect`].
+    /// Connects to an MCP server over HTTP; see [`ClientBuilder::connect`].
     ///
     /// # Errors
     /// The server cannot be reached or opened.
@@ -97,7 +97,7 @@ impl Client {
         Client::builder().connect(url).await
     }
 
-    /// Opens a server in the same process; see [`ClientBuilder::in_process`].
+    /// Connects to an MCP server in the same process; see [`ClientBuilder::in_process`].
     ///
     /// # Errors
     /// The server cannot be built or opened.
@@ -105,7 +105,7 @@ impl Client {
         Client::builder().in_process(server).await
     }
 
-    /// Lists the tools that the application allows.
+    /// Lists the server's tools (`tools/list`) that the client's policies allow.
     ///
     /// # Errors
     /// The list cannot be read.
@@ -113,7 +113,7 @@ impl Client {
         self.list(ItemKind::Tool).await
     }
 
-    /// Lists the resources.
+    /// Lists the server's resources (`resources/list`).
     ///
     /// # Errors
     /// The list cannot be read.
@@ -121,7 +121,7 @@ impl Client {
         self.list(ItemKind::Resource).await
     }
 
-    /// Lists the resource templates.
+    /// Lists the server's resource templates (`resources/templates/list`).
     ///
     /// # Errors
     /// The list cannot be read.
@@ -129,7 +129,7 @@ impl Client {
         self.list(ItemKind::Template).await
     }
 
-    /// Lists the prompts.
+    /// Lists the server's prompts (`prompts/list`).
     ///
     /// # Errors
     /// The list cannot be read.
@@ -145,7 +145,7 @@ impl Client {
         Ok(good.cloned().map(ListedItem).collect())
     }
 
-    /// Calls a tool. `arguments` must serialize to a JSON object; use `()` for none.
+    /// Calls a tool (`tools/call`). `arguments` must serialize to a JSON object; use `()` for none.
     ///
     /// A failure of the tool itself is a result, not an error; see [`CallResult::is_error`].
     ///
@@ -160,7 +160,7 @@ impl Client {
         self.call_with(tool, arguments).await
     }
 
-    /// Returns a tool call with options; `.await` sends it.
+    /// Returns a builder of a tool call with options; `.await` sends it.
     ///
     /// ```no_run
     /// # use serde_json::json;
@@ -180,7 +180,7 @@ impl Client {
         ToolCallBuilder::new(self, tool, arguments)
     }
 
-    /// Reads a resource, listed or not.
+    /// Reads a resource (`resources/read`), listed or not.
     ///
     /// # Errors
     /// As [`Client::call`].
@@ -194,7 +194,7 @@ impl Client {
         }
     }
 
-    /// Fetches a prompt. The values of its arguments are strings.
+    /// Fetches a prompt (`prompts/get`). The values of its arguments are strings.
     ///
     /// # Errors
     /// As [`Client::call`].
@@ -210,8 +210,8 @@ impl Client {
         }
     }
 
-    /// Completes an argument of a prompt, of which `value` is typed so far. `known` holds the arguments that are
-    /// already set. The result is empty if the server does not support completion.
+    /// Completes a prompt argument (`completion/complete`), of which `value` is typed so far. `known` holds the
+    /// arguments that are already set. The result is empty if the server does not support completion.
     ///
     /// # Errors
     /// As [`Client::call`].
@@ -226,7 +226,7 @@ impl Client {
         self.complete(op, prompt, (argument, value), known).await
     }
 
-    /// Completes a variable of a resource template; otherwise as [`Client::complete_prompt`].
+    /// Completes a variable of a resource template (`completion/complete`); otherwise as [`Client::complete_prompt`].
     ///
     /// # Errors
     /// As [`Client::call`].
@@ -273,7 +273,8 @@ impl Client {
         }
     }
 
-    /// Subscribes to changes of the lists and of these resources. The next list or read returns the new content.
+    /// Subscribes to changes of the server's item lists and of the resources with these URIs. The next list or read
+    /// returns the new content.
     ///
     /// # Errors
     /// The server cannot be reached.
@@ -288,7 +289,7 @@ impl Client {
         self.0.service.changes(want).await
     }
 
-    /// Checks that the server answers.
+    /// Checks that the server answers (`ping`, or `server/discover` since 2026-07-28).
     ///
     /// # Errors
     /// The server does not answer.
@@ -296,7 +297,7 @@ impl Client {
         self.0.remote.ping().await
     }
 
-    /// Sets the minimum level of log messages, which go to [`ClientBuilder::on_log`].
+    /// Sets the minimum level of the server's log messages (`logging/setLevel`), which go to [`ClientBuilder::on_log`].
     ///
     /// # Errors
     /// The server rejects the request, or does not answer.
@@ -306,7 +307,7 @@ impl Client {
         Ok(())
     }
 
-    /// Replaces the roots of [`ClientBuilder::roots`], and notifies the server if they were declared.
+    /// Replaces the client's roots ([`ClientBuilder::roots`]), and notifies the server if they were declared.
     ///
     /// # Errors
     /// A URI is not a `file://` URI; then nothing changes.
@@ -319,22 +320,22 @@ impl Client {
         Ok(())
     }
 
-    /// Returns the negotiated protocol revision.
+    /// Returns the MCP protocol revision negotiated with the server, for example `2025-11-25`.
     pub fn revision(&self) -> &'static str {
         self.0.remote.revision()
     }
 
-    /// Returns the name and version that the server claims; not verified.
+    /// Returns the server's `serverInfo` (name and version), as the server claims it; not verified.
     pub fn server(&self) -> Option<Implementation> {
         self.0.remote.status().server
     }
 
-    /// Returns the capabilities that the server declared.
+    /// Returns the capabilities that the server declared, as JSON.
     pub fn capabilities(&self) -> &Json {
         self.0.remote.capabilities()
     }
 
-    /// Returns the settings of an extension that the server declared.
+    /// Returns the settings of a protocol extension in the server's capabilities, or `None` if it was not declared.
     pub fn extension(&self, id: &str) -> Option<Json> {
         self.capabilities().get("extensions")?.get(id)
     }
@@ -351,18 +352,18 @@ impl Client {
         known.then(|| toolgate_policy::sanitize_text(words).into_owned())
     }
 
-    /// Returns the state of the connection, with counters of protocol errors.
+    /// Returns the status of the connection to the server, with counters of protocol errors.
     pub fn status(&self) -> ConnectionStatus {
         self.0.remote.status()
     }
 
-    /// Waits until the connection is lost, and returns the reason.
+    /// Waits until the connection to the server is lost, and returns the reason.
     pub async fn closed(&self) -> String {
         self.0.remote.closed().await
     }
 
-    /// Closes the server for all clones, and waits until it is gone. An HTTP session is ended. A process gets its input
-    /// closed, then SIGTERM, then SIGKILL, together with its process group.
+    /// Closes the connection to the server for all clones of the client, and waits until it is closed. An HTTP session
+    /// is ended. A process gets its input closed, then SIGTERM, then SIGKILL, together with its process group.
     pub async fn close(&self) {
         self.0.remote.close();
         self.0.ending.close().await;

@@ -4,15 +4,15 @@ use super::ListedItem;
 use toolgate_core::{ApprovalRequest, Call, Item, Json, MaybeReady, Op, Rule, RuleDecision};
 use toolgate_protocol::json::ObjectWriter;
 
-/// Tool call that the application must confirm: exactly what would be sent.
+/// Tool call that the application must confirm before it is sent, for the function of `ClientBuilder::confirm`.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct CallConfirmation {
-    /// Server id, as set on this client.
+    /// Id of the server that would receive the call, as set on this client.
     pub server: String,
-    /// Tool definition. Its annotations are only claims; see [`ListedItem::annotations`].
+    /// Definition of the called tool. Its annotations are only claims; see [`ListedItem::annotations`].
     pub tool: ListedItem,
-    /// Exact arguments.
+    /// Exact arguments that would be sent with the call.
     pub arguments: Json,
 }
 

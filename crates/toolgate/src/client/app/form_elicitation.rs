@@ -4,17 +4,18 @@ use serde_json::{Map, Value};
 use toolgate_core::Json;
 use toolgate_protocol::json::ObjectWriter;
 
-/// Form that a server asks the user to fill in (form elicitation).
+/// Form elicitation (`elicitation/create`): a form that a server asks the user to fill in.
 ///
 /// Show which server asks, and let the user decline or cancel. Never collect secrets with a form.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct FormElicitation {
-    /// Server id, as set on this client.
+    /// Id of the server that sent the form, as set on this client.
     pub server: String,
-    /// Message to the user. Untrusted text: sanitized, not verified.
+    /// Message to the user that explains the form. Untrusted text: sanitized, not verified.
     pub message: String,
-    /// Fields: a flat object schema of strings, numbers, booleans and enumerations.
+    /// JSON Schema of the form's fields (`requestedSchema`): a flat object of strings, numbers, booleans and
+    /// enumerations.
     pub schema: Value,
 }
 
@@ -29,15 +30,15 @@ impl FormElicitation {
         })
     }
 
-    /// Returns the default values of the fields.
+    /// Returns the default values of the form's fields, as a JSON object.
     ///
     /// An answer that omits fields gets these values.
     pub fn defaults(&self) -> Value {
         Value::Object(self.fill(Map::new()))
     }
 
-    /// Returns whether an answer, completed with the defaults, matches the form. Answers are checked before they are
-    /// sent; this allows a check while the form is still open.
+    /// Returns whether an answer, completed with the defaults, matches the schema of the form. Answers are checked
+    /// before they are sent; this allows a check while the form is still open.
     pub fn fits(&self, answer: &Value) -> bool {
         self.complete(answer.clone()).is_ok()
     }

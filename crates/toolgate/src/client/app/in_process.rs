@@ -12,9 +12,9 @@ use toolgate_core::{Caller, Error};
 /// Buffer size in each direction, in bytes.
 const DUPLEX_BUFFER_BYTES: usize = 256 << 10;
 
-/// Server that a client can run in the same process.
+/// Types that [`Client::in_process`](super::Client::in_process) accepts: a server builder, or an already built server.
 pub trait IntoServer {
-    /// Returns the built server.
+    /// Builds the server, or returns it if it is already built.
     ///
     /// # Errors
     /// The server cannot be built.

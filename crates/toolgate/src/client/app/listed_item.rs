@@ -3,7 +3,8 @@
 use std::{fmt, ops::Deref, sync::Arc};
 use toolgate_core::{Definition, Item, ToolAnnotations};
 
-/// Listed item of a server: its [`Definition`], and how far its annotations are trusted.
+/// Tool, resource, resource template, prompt or skill that a server listed: its [`Definition`], and whether its
+/// annotations are trusted.
 ///
 /// It dereferences to the definition: `name()`, `title()`, `description()`, `input_schema()`, `output_schema()`, and
 /// `json()` for all members unchanged, including `_meta` and icons.
@@ -11,19 +12,18 @@ use toolgate_core::{Definition, Item, ToolAnnotations};
 pub struct ListedItem(pub(super) Arc<Item>);
 
 impl ListedItem {
-    /// Returns the effective annotations: the claimed ones if
-    /// [`ClientBuilder::trust_annotations`](super::ClientBuilder::trust_annotations) is set, else the most cautious
-    /// ones.
+    /// Returns the effective tool annotations: the claimed ones if the server is trusted
+    /// ([`ClientBuilder::trust_annotations`](super::ClientBuilder::trust_annotations)), else the most cautious ones.
     pub fn annotations(&self) -> ToolAnnotations {
         self.0.annotations()
     }
 
-    /// Returns the annotations that the server claims.
+    /// Returns the tool annotations that the server claims, trusted or not.
     pub fn claimed_annotations(&self) -> ToolAnnotations {
         self.0.def.annotations()
     }
 
-    /// Returns the definition.
+    /// Returns the item's definition: name, description, schemas and other members, as the server listed them.
     pub fn definition(&self) -> &Definition {
         &self.0.def
     }

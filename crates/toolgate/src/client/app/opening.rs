@@ -60,7 +60,7 @@ struct OpenPlan {
 }
 
 impl ClientBuilder {
-    /// Starts a server as a process and opens it over stdio.
+    /// Starts a server as a child process and connects to it over stdio.
     ///
     /// The process leads its own process group, which ends with the client: its input is closed, then the group gets
     /// SIGTERM, then SIGKILL. Its environment contains only an allowlist; see [`ClientBuilder::env`]. The command is
@@ -97,7 +97,7 @@ impl ClientBuilder {
             .await
     }
 
-    /// Opens a server over HTTP: Streamable HTTP in all revisions, or the deprecated HTTP+SSE transport if it supports
+    /// Connects to a server over HTTP: Streamable HTTP in all revisions, or HTTP+SSE (deprecated) if it supports
     /// nothing newer.
     ///
     /// # Errors
@@ -118,8 +118,8 @@ impl ClientBuilder {
             .await
     }
 
-    /// Opens a server in the same process. All messages are serialized and parsed as on a wire, so a test sees what a
-    /// remote client would see.
+    /// Connects to a server in the same process. All messages are serialized and parsed as on a wire, so a test sees
+    /// what a remote client would see.
     ///
     /// ```
     /// # use toolgate::{Client, Cx, Server, HandlerExit, Tool};
@@ -149,7 +149,7 @@ impl ClientBuilder {
         self.finish(remote, plan, "in-process", ending).await
     }
 
-    /// Opens a server on a pair of byte streams, one message per line.
+    /// Connects to a server over a pair of byte streams, one JSON-RPC message per line, as over stdio.
     ///
     /// # Errors
     /// The server cannot be opened.

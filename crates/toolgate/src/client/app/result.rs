@@ -3,17 +3,18 @@
 use serde::de::DeserializeOwned;
 use toolgate_core::{Content, ContentKind, Error, ErrorKind, Json, ToolResult};
 
-/// Tool result. A failure of the tool itself is also a result: see [`CallResult::is_error`], and give it to the model.
+/// Result of a tool call (`tools/call`) of a client. A failure of the tool itself is also a result: see
+/// [`CallResult::is_error`], and give it to the model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CallResult(pub(super) ToolResult);
 
 impl CallResult {
-    /// Returns the content blocks for the model.
+    /// Returns the result's content blocks (text, images and so on) for the model.
     pub fn content(&self) -> &[Content] {
         &self.0.content
     }
 
-    /// Returns all text blocks, joined with newlines.
+    /// Returns all text content blocks of the result, joined with newlines.
     pub fn text(&self) -> String {
         let texts = self.0.content.iter().filter_map(|block| match block.kind {
             ContentKind::Text => block.json.get("text")?.string(),
@@ -22,18 +23,18 @@ impl CallResult {
         texts.collect::<Vec<_>>().join("\n")
     }
 
-    /// Returns whether the tool reported an error.
+    /// Returns whether the tool reported an error (`isError` of the result).
     pub fn is_error(&self) -> bool {
         self.0.is_error
     }
 
-    /// Returns the structured content, byte for byte.
+    /// Returns the result's structured content (`structuredContent`), byte for byte.
     pub fn structured_content(&self) -> Option<&Json> {
         self.0.structured.as_ref()
     }
 
-    /// Deserializes the structured content. If there is none, as in older revisions, the text is parsed instead, in
-    /// which servers repeat it.
+    /// Deserializes the result's structured content (`structuredContent`) to a type of yours. If there is none, as in
+    /// older revisions, the text is parsed instead, in which servers repeat it.
     ///
     /// ```
     /// # async fn f(weather: toolgate::Client) -> Result<(), toolgate::Error> {
@@ -67,12 +68,12 @@ impl CallResult {
         })
     }
 
-    /// Returns the `_meta` of the result.
+    /// Returns the `_meta` of the tool result.
     pub fn meta(&self) -> Option<&Json> {
         self.0.meta.as_ref()
     }
 
-    /// Returns the result as [`ToolResult`].
+    /// Returns the tool result as [`ToolResult`], the type that services use.
     pub fn into_inner(self) -> ToolResult {
         self.0
     }

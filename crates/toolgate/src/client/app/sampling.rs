@@ -9,11 +9,11 @@ use toolgate_core::Json;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct SamplingRequest {
-    /// Server id, as set on this client.
+    /// Id of the server that sent the request, as set on this client.
     pub server: String,
-    /// All parameters: `messages`, `systemPrompt`, `modelPreferences`, `temperature` and so on.
+    /// All parameters of the sampling request: `messages`, `systemPrompt`, `modelPreferences`, `temperature` and so on.
     pub params: Value,
-    /// Maximum length of the answer, in tokens.
+    /// Maximum length of the model's answer, in tokens (`maxTokens`).
     pub max_tokens: u64,
 }
 
@@ -44,7 +44,7 @@ impl SamplingRequest {
         })
     }
 
-    /// Returns the messages so far, of the user and the model, in the protocol's format.
+    /// Returns the conversation so far: the messages of user and model in the protocol's format.
     pub fn messages(&self) -> &[Value] {
         let messages = self.params.get("messages").and_then(Value::as_array);
         messages.map_or(&[], Vec::as_slice)
@@ -93,12 +93,12 @@ fn check_tool_results(messages: &[Value]) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// Answer of the application's model: the result of `sampling/createMessage`.
+/// Response to a sampling request, with the model's message: the result of `sampling/createMessage`.
 #[derive(Clone, Debug)]
 pub struct SamplingResponse(Value);
 
 impl SamplingResponse {
-    /// Returns an answer of plain text.
+    /// Returns a sampling response with this text, from the model of this name.
     pub fn text(model: &str, text: &str) -> SamplingResponse {
         let content = json!({"type": "text", "text": text});
         SamplingResponse(
@@ -106,7 +106,8 @@ impl SamplingResponse {
         )
     }
 
-    /// Returns an answer in the protocol's format: an object with `role`, `model`, `content` and `stopReason`.
+    /// Returns a sampling response from JSON in the protocol's format: an object with `role`, `model`, `content` and
+    /// `stopReason`.
     pub fn new(result: Value) -> SamplingResponse {
         SamplingResponse(result)
     }

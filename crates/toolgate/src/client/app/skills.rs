@@ -20,7 +20,7 @@ impl Client {
         self.list(ItemKind::Skill).await
     }
 
-    /// Returns a skill, listed or not, by the URI of its `SKILL.md`, as the server states it now.
+    /// Returns a skill of the server, listed or not, by the URI of its `SKILL.md`, as the server states it now.
     ///
     /// # Errors
     /// The skill does not exist or cannot be used.
@@ -43,7 +43,7 @@ impl Client {
         })
     }
 
-    /// Loads the `SKILL.md` of a skill. Its digest, size and frontmatter must match `skill`.
+    /// Loads the `SKILL.md` of a listed skill and verifies it. Its digest, size and frontmatter must match `skill`.
     ///
     /// # Errors
     /// [`ErrorKind::Refused`]: the file does not match the entry. Fetch the skill again, and ask your
@@ -57,7 +57,8 @@ impl Client {
         text.ok_or_else(|| blocked_file("it is not text"))
     }
 
-    /// Reads a file of a skill, by its URI or by its path within the skill. Only files that `skill` states are read.
+    /// Reads a file of a listed skill, by its URI or by its path within the skill. Only files that `skill` states are
+    /// read.
     ///
     /// # Errors
     /// As [`Client::load_skill`].

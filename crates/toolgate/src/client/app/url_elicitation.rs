@@ -2,7 +2,7 @@
 
 use toolgate_core::Json;
 
-/// Page that a server asks the user to open (URL elicitation), for data that must not pass through the application.
+/// URL elicitation: a page that a server asks the user to open, for data that must not pass through the application.
 ///
 /// Show the complete URL with [`UrlElicitation::host`] highlighted, say which server asks, and open the page only after the user
 /// agreed. Use a browser that neither the application nor the model can observe. Never prefetch the page. Warn the user
@@ -10,13 +10,14 @@ use toolgate_core::Json;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct UrlElicitation {
-    /// Server id, as set on this client.
+    /// Id of the server that asks for the page to be opened, as set on this client.
     pub server: String,
-    /// Message to the user. Untrusted text: sanitized, not verified.
+    /// Message to the user that explains why to open the page. Untrusted text: sanitized, not verified.
     pub message: String,
-    /// URL: `https`, or `http` on a loopback address. [`InputRequestPolicy`](toolgate_policy::InputRequestPolicy) can allow others.
+    /// URL of the page: `https`, or `http` on a loopback address.
+    /// [`InputRequestPolicy`](toolgate_policy::InputRequestPolicy) can allow others.
     pub url: String,
-    /// Elicitation id, with which the server reports the completion (2025-11-25).
+    /// Elicitation id, with which the server later reports that the elicitation is complete (2025-11-25).
     pub id: Option<String>,
 }
 
@@ -36,14 +37,14 @@ impl UrlElicitation {
         (web && plain && !page.host().is_empty()).then_some(page)
     }
 
-    /// Returns the host of the URL.
+    /// Returns the host of the page's URL, to show to the user.
     pub fn host(&self) -> String {
         let uri = self.url.parse::<http::Uri>().ok();
         uri.and_then(|uri| uri.host().map(str::to_owned))
             .unwrap_or_default()
     }
 
-    /// Returns whether the host may resemble another one: a label is Punycode, so it has letters beyond ASCII.
+    /// Returns whether the page's host may resemble another one: a label is Punycode, so it has letters beyond ASCII.
     pub fn has_lookalike_host(&self) -> bool {
         let host = self.host().to_ascii_lowercase();
         host.split('.').any(|label| label.starts_with("xn--"))

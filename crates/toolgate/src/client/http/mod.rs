@@ -63,7 +63,7 @@ pub(super) struct HttpTransport {
     jobs: mpsc::Sender<HttpJob>,
 }
 
-/// Validates a server URL, without any network access.
+/// Validates the URL of an MCP server, without any network access.
 ///
 /// # Errors
 /// A description of the fault, without the URL, which may hold a secret.

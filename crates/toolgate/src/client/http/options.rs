@@ -21,11 +21,12 @@ const RESERVED_HEADERS: [HeaderName; 9] = [
 /// occur in ordinary text.
 const MIN_REDACTED_BYTES: usize = 7;
 
-/// Options for HTTP connections. The `Debug` output contains no header values.
+/// Options for a client's HTTP connections to an MCP server: time-out, headers and credentials. The `Debug` output
+/// contains no header values.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct HttpOptions {
-    /// Time-out of connecting, TLS included. Default: 10 s.
+    /// Time-out of connecting to the server, TLS included. Default: 10 s.
     pub connect_timeout: Duration,
     /// Headers that are sent with every request, and only to the origin of the URL.
     headers: HeaderMap,
@@ -42,15 +43,15 @@ impl fmt::Debug for CredentialSource {
     }
 }
 
-/// Error for a header that cannot be added.
+/// Error for a custom HTTP header that cannot be added to the requests.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum HeaderError {
-    /// The name has invalid characters.
+    /// The header's name has invalid characters.
     Name,
-    /// The value has invalid characters.
+    /// The header's value has invalid characters.
     Value,
-    /// The protocol itself sets this header.
+    /// The header is one that the protocol itself sets.
     Reserved,
 }
 
@@ -77,7 +78,8 @@ impl Default for HttpOptions {
 }
 
 impl HttpOptions {
-    /// Adds a header; it replaces an earlier one of the same name. The value is treated as a secret and never printed.
+    /// Adds an HTTP header to every request; it replaces an earlier one of the same name. The value is treated as a
+    /// secret and never printed.
     ///
     /// # Errors
     /// [`HeaderError`] if the name or value is invalid, or if the protocol sets the header.
@@ -92,8 +94,8 @@ impl HttpOptions {
         Ok(self)
     }
 
-    /// Sets the source of access tokens, which is asked before each request and after each 401 or 403; usually a
-    /// [`OAuthClient`](toolgate_auth::client::OAuthClient).
+    /// Sets the source of access tokens (OAuth 2.1), which is asked before each request and after each 401 or 403;
+    /// usually an [`OAuthClient`](toolgate_auth::client::OAuthClient).
     #[must_use]
     pub fn credentials(mut self, credentials: impl CredentialProvider) -> HttpOptions {
         self.credentials = CredentialSource(Some(Arc::new(credentials)));

@@ -24,7 +24,7 @@ use toolgate_core::BoxFuture;
 /// Last event on a connection whose stream continues: the client reconnects after this time.
 const RECONNECT_EVENT: &[u8] = b"retry: 500\n\n";
 
-/// A response body: one text, or a stream of server-sent events.
+/// HTTP response body of the MCP endpoint: one text, or a stream of server-sent events (SSE).
 pub struct Body(BodyContent);
 
 enum BodyContent {
@@ -104,14 +104,15 @@ struct SseBodyStream {
 }
 
 impl Body {
-    /// Returns a body with this text.
+    /// Creates a response body that consists of this text.
     pub fn full(text: impl Into<Bytes>) -> Body {
         Body(BodyContent::Full(
             Some(text.into()).filter(|b: &Bytes| !b.is_empty()),
         ))
     }
 
-    /// Returns a stream of named events, each with one line of data. `work` runs until the body is dropped.
+    /// Creates a response body that streams named server-sent events, each with one line of data. `work` runs until the
+    /// body is dropped.
     pub fn named(
         events: mpsc::Receiver<(&'static str, String)>,
         work: BoxFuture<'static, ()>,
@@ -220,18 +221,18 @@ impl Body {
         self
     }
 
-    /// Ends a stream at once when `over` completes, and cancels its work. For callers whose credentials were revoked.
-    /// Other bodies stay unchanged.
-    pub fn end_when(mut self, over: BoxFuture<'static, ()>) -> Body {
+    /// Ends a response stream (SSE) at once when `end` completes, and cancels its work. For callers whose credentials
+    /// were revoked. Other bodies stay unchanged.
+    pub fn end_when(mut self, end: BoxFuture<'static, ()>) -> Body {
         if let BodyContent::Stream(stream) = &mut self.0 {
-            stream.endings.push(over);
+            stream.endings.push(end);
         }
         self
     }
 
-    /// Ends a notification stream when `over` completes. A call in flight completes first: it may already have had its
-    /// effect, and the client would repeat a call that was cut off. For callers whose credentials expire.
-    pub fn expire_when(mut self, over: BoxFuture<'static, ()>) -> Body {
+    /// Ends a notification stream (SSE) when `expiry` completes. A call in flight completes first: it may already have
+    /// had its effect, and the client would repeat a call that was cut off. For callers whose credentials expire.
+    pub fn expire_when(mut self, expiry: BoxFuture<'static, ()>) -> Body {
         let BodyContent::Stream(stream) = &mut self.0 else {
             return self;
         };
@@ -239,11 +240,11 @@ impl Body {
             StreamExpiry::AfterReply => {}
             StreamExpiry::AtOnce => {
                 stream.expiry = StreamExpiry::AtOnce;
-                stream.endings.push(over);
+                stream.endings.push(expiry);
             }
             StreamExpiry::After(leave) => {
                 let ends = Box::pin(async {
-                    over.await;
+                    expiry.await;
                     leave.await;
                 });
                 if let StreamWork::Events(work) = mem::replace(&mut stream.work, StreamWork::None) {
@@ -262,7 +263,7 @@ impl Body {
         self
     }
 
-    /// Returns the `text/event-stream` response.
+    /// Returns an HTTP response of type `text/event-stream` with this body.
     pub fn response(self) -> Response<Body> {
         let mut response = Response::new(self);
         let headers = response.headers_mut();

@@ -25,12 +25,12 @@ const EXPOSED_HEADERS: HeaderValue =
 /// Time for which a browser may cache a preflight response, in seconds.
 const PREFLIGHT_MAX_AGE_SECONDS: HeaderValue = HeaderValue::from_static("600");
 
-/// Origin of a cross-site request that a [`HostGuard`] allows. It writes the CORS headers of the response.
+/// Allowed `Origin` of a cross-site request to the MCP endpoint. It writes the CORS headers of the response.
 #[derive(Clone, Debug)]
 pub struct AllowedOrigin(HeaderValue);
 
 impl HostGuard {
-    /// Returns the origin of a request if it is in the list of allowed origins. The request must have passed
+    /// Returns the `Origin` of a cross-site request if the guard allows it. The request must have passed
     /// [`HostGuard::check`].
     pub fn allowed_origin<B>(&self, request: &Request<B>) -> Option<AllowedOrigin> {
         let origin = request.headers().get(header::ORIGIN)?;
@@ -40,7 +40,7 @@ impl HostGuard {
 }
 
 impl AllowedOrigin {
-    /// Returns the response to a CORS preflight request, or `None` if the request is not one.
+    /// Returns the response to a CORS preflight request (`OPTIONS`), or `None` if the request is not one.
     pub fn preflight<B>(&self, request: &Request<B>) -> Option<Response<Body>> {
         let asked = request
             .headers()
@@ -58,7 +58,7 @@ impl AllowedOrigin {
         Some(response)
     }
 
-    /// Adds the CORS headers that let scripts of the origin read the response.
+    /// Adds the CORS headers that let scripts of the allowed origin read the response.
     pub fn add_headers(&self, response: &mut Response<Body>) {
         let headers = response.headers_mut();
         headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, self.0.clone());

@@ -2,7 +2,7 @@
 
 use http::{HeaderMap, HeaderName, Request, header};
 
-/// Allowlists of hosts and origins for a listener.
+/// Allowlists of `Host` and `Origin` header values for an HTTP listener, against DNS rebinding and cross-site requests.
 ///
 /// Host and Origin are checked separately, each against an exact list. The Host check rejects DNS rebinding, where a
 /// web page resolves its own name to this machine. The Origin check rejects pages of other sites.
@@ -14,17 +14,17 @@ pub struct HostGuard {
     port: Option<u16>,
 }
 
-/// Reason for the rejection of a request.
+/// Reason why [`HostGuard`] rejects an HTTP request: its `Host` or its `Origin`.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum HostGuardError {
-    /// The host is not allowed, or there is not exactly one.
+    /// The `Host` header is not allowed, or there is not exactly one.
     Host,
-    /// The origin is not allowed, or there are several.
+    /// The `Origin` header is not allowed, or there are several.
     Origin,
 }
 
 impl HostGuardError {
-    /// Returns the message for the response and the audit log.
+    /// Returns the reason as a message for the response and the audit log.
     pub fn reason(self) -> &'static str {
         match self {
             HostGuardError::Host => {
@@ -38,12 +38,13 @@ impl HostGuardError {
 }
 
 impl HostGuard {
-    /// Allows only loopback hosts on `port`.
+    /// Creates a guard that allows only loopback `Host` values, on `port`.
     pub fn loopback(port: u16) -> HostGuard {
         HostGuard::with_port(Some(port))
     }
 
-    /// Allows only loopback hosts, on any port. For a service in a program that has its own listener.
+    /// Creates a guard that allows only loopback `Host` values, on any port. For a service in a program that has its
+    /// own listener.
     pub fn loopback_on_any_port() -> HostGuard {
         HostGuard::with_port(None)
     }
@@ -59,21 +60,21 @@ impl HostGuard {
         }
     }
 
-    /// Allows more hosts: `name`, on the listener's port, or `name:port`.
+    /// Allows more `Host` values: `name`, on the listener's port, or `name:port`.
     pub fn allow_hosts<'a>(mut self, hosts: impl IntoIterator<Item = &'a str>) -> HostGuard {
         self.hosts
             .extend(hosts.into_iter().map(str::to_ascii_lowercase));
         self
     }
 
-    /// Allows more origins: `scheme://host` or `scheme://host:port`.
+    /// Allows more `Origin` values: `scheme://host` or `scheme://host:port`.
     pub fn allow_origins<'a>(mut self, origins: impl IntoIterator<Item = &'a str>) -> HostGuard {
         self.origins
             .extend(origins.into_iter().map(normalize_origin));
         self
     }
 
-    /// Checks the Host and Origin of a request.
+    /// Checks the `Host` and `Origin` headers of an HTTP request.
     ///
     /// # Errors
     /// [`HostGuardError`] names the header that is not allowed.

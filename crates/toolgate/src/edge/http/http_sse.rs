@@ -37,8 +37,8 @@ use toolgate_protocol::{
 const SESSION_PARAMETER: &str = "sessionId";
 
 impl HttpEndpoint {
-    /// Opens the event stream of the 2024-11-05 transport. `messages` is the path that [`HttpEndpoint::messages`] handles.
-    /// The first event contains it, with the secret id of this session.
+    /// Opens the event stream of a client with the deprecated HTTP+SSE transport (2024-11-05). `messages` is the path
+    /// that [`HttpEndpoint::messages`] handles. The first event contains it, with the secret id of this session.
     pub fn sse<B>(&self, caller: &Caller, request: &Request<B>, messages: &str) -> Response<Body> {
         if request.method() != Method::GET {
             return method_not_allowed(
@@ -72,7 +72,8 @@ impl HttpEndpoint {
             .response()
     }
 
-    /// Handles a message that the client of such a stream posts. The replies are sent on the stream.
+    /// Handles a JSON-RPC message that a client of the deprecated HTTP+SSE transport posts. The replies are sent on the
+    /// stream.
     pub async fn messages<B>(&self, caller: &Caller, request: Request<B>) -> Response<Body>
     where
         B: http_body::Body<Data = Bytes> + Send,

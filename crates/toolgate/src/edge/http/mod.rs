@@ -32,36 +32,37 @@ use toolgate_protocol::{
     message::{self, Id, RpcError, code},
 };
 
-/// Limits of an HTTP endpoint.
+/// Limits of an HTTP endpoint that serves MCP: timeouts, sessions and streams.
 #[derive(Clone, Debug)]
 pub struct HttpLimits {
-    /// Time limit for a request body; 60 s.
+    /// Time limit for receiving a request body; 60 s.
     pub body_timeout: Duration,
-    /// Longest pause within a request body; 10 s.
+    /// Longest pause while a request body is received; 10 s.
     pub body_idle_timeout: Duration,
-    /// Longest value of a protocol header (`Mcp-…`), in bytes; 8 KiB, which is also the maximum.
+    /// Maximum length of the value of an MCP header (`Mcp-…`), in bytes; 8 KiB, which is also the largest allowed
+    /// value.
     pub max_header_bytes: usize,
-    /// Open sessions; 256.
+    /// Maximum number of open MCP sessions; 256.
     pub max_sessions: usize,
-    /// Idle timeout of a session; 30 minutes.
+    /// Time after which an MCP session without requests ends; 30 minutes.
     pub session_idle_timeout: Duration,
-    /// Maximum age of a session; 24 hours.
+    /// Maximum age of an MCP session; 24 hours.
     pub max_session_age: Duration,
-    /// Open notification streams; 1,024.
+    /// Maximum number of open notification streams (`GET` or `subscriptions/listen`) in total; 1,024.
     pub max_listen_streams: usize,
-    /// Open notification streams of one caller; 128.
+    /// Maximum number of open notification streams (`GET` or `subscriptions/listen`) of one caller; 128.
     pub max_listen_streams_per_caller: usize,
-    /// Time after which a pending response becomes a stream; 500 ms.
+    /// Time after which the response to a pending request becomes an SSE stream; 500 ms.
     pub stream_after: Duration,
-    /// Plain JSON for results that are ready before that time; true. If false, every result is a stream. Errors are
-    /// always plain JSON, since their HTTP status carries meaning.
+    /// True for plain JSON responses to requests that complete before [`HttpLimits::stream_after`]; the default. If
+    /// false, every result is a stream. Errors are always plain JSON, since their HTTP status carries meaning.
     pub json_responses: bool,
-    /// Interval of keepalive comments on an idle stream; 15 s.
+    /// Interval of keepalive comments on an idle SSE stream; 15 s.
     pub keep_alive_interval: Duration,
-    /// Limits of resumable streams of sessions.
+    /// Limits on the events that are stored for resuming the SSE streams of sessions.
     pub resume: ResumeLimits,
-    /// Maximum duration of one connection of a stream in a 2025-11-25 session, after which the client reconnects for
-    /// the rest. `None`, the default, means no limit. For proxies that cut long connections.
+    /// Maximum duration of one HTTP connection of an SSE stream in a session; the client then reconnects (2025-11-25).
+    /// `None`, the default, means no limit. For proxies that cut long connections.
     pub reconnect_after: Option<Duration>,
 }
 
@@ -85,7 +86,7 @@ impl Default for HttpLimits {
     }
 }
 
-/// An HTTP endpoint that serves MCP. Check Host, Origin and credentials before it, with [`HostGuard`].
+/// HTTP endpoint that serves an MCP server. Check Host, Origin and credentials before it, with [`HostGuard`].
 #[derive(Clone)]
 pub struct HttpEndpoint(Arc<HttpEndpointState>);
 
@@ -98,7 +99,7 @@ struct HttpEndpointState {
 }
 
 impl HttpEndpoint {
-    /// Creates an endpoint for `server`.
+    /// Creates an HTTP endpoint that serves `server`.
     pub fn new(server: Arc<ProtocolServer>, limits: HttpLimits) -> HttpEndpoint {
         let sessions = HttpSessions::new(limits.clone());
         let streams = sessions::StreamLimiter::new(
@@ -114,7 +115,7 @@ impl HttpEndpoint {
         }))
     }
 
-    /// Handles one request of `caller`.
+    /// Handles one HTTP request of an authenticated caller, in every MCP revision.
     pub async fn handle<B>(&self, caller: Caller, request: Request<B>) -> Response<Body>
     where
         B: http_body::Body<Data = bytes::Bytes> + Send,
@@ -129,14 +130,14 @@ impl HttpEndpoint {
         }
     }
 
-    /// Ends sessions that are idle or too old, and removes streams that no client resumed in time. Call it
+    /// Ends MCP sessions that are idle or too old, and removes SSE streams that no client resumed in time. Call it
     /// periodically.
     pub fn sweep(&self) {
         self.0.sessions.sweep();
         self.0.sessions.sweep_streams();
     }
 
-    /// Ends all sessions.
+    /// Ends all MCP sessions of this HTTP endpoint.
     pub fn close(&self) {
         self.0.sessions.close();
         self.0.sse_sessions.close();

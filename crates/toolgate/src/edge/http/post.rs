@@ -528,8 +528,8 @@ fn insufficient_scope_response(text: Bytes) -> PostResponse {
     response
 }
 
-/// Response extension with the scopes that a caller lacks. A layer that knows the metadata URL adds it to the
-/// challenge.
+/// Response extension with the OAuth scopes that the caller's access token lacks. A layer that knows the metadata URL
+/// adds it to the challenge.
 #[derive(Clone, Debug)]
 pub struct MissingScopes(pub Vec<String>);
 

@@ -43,7 +43,7 @@ where
     }
 }
 
-/// Returns a future that completes when an accepted token expires or its issuer revokes it.
+/// Returns a future that completes when an accepted access token expires or its issuer revokes it.
 pub fn token_end(
     resource: &Arc<ResourceServer>,
     token: &str,
@@ -55,7 +55,7 @@ pub fn token_end(
     }
 }
 
-/// Returns the protected resource metadata (RFC 9728), which needs no token.
+/// Returns the response with the protected resource metadata (RFC 9728), which needs no token.
 pub fn metadata_response(resource: &ResourceServer, method: &Method) -> Response<Body> {
     if method != Method::GET {
         let mut response = super::empty_response(StatusCode::METHOD_NOT_ALLOWED);
@@ -66,24 +66,27 @@ pub fn metadata_response(resource: &ResourceServer, method: &Method) -> Response
     super::json_response(StatusCode::OK, resource.metadata())
 }
 
-/// Returns the response to a rejected request, with its challenges.
-pub fn unauthorized_response(refused: &TokenRejection) -> Response<Body> {
-    let mut response = super::empty_response(refused.status());
-    *response.body_mut() = Body::full(format!("{}\n", refused.message()));
+/// Returns the response to a request whose access token is rejected or missing, with its `WWW-Authenticate` challenges.
+pub fn unauthorized_response(rejection: &TokenRejection) -> Response<Body> {
+    let mut response = super::empty_response(rejection.status());
+    *response.body_mut() = Body::full(format!("{}\n", rejection.message()));
     let headers: &mut HeaderMap = response.headers_mut();
     headers.insert(
         header::CONTENT_TYPE,
         HeaderValue::from_static("text/plain; charset=utf-8"),
     );
-    for challenge in refused.challenges() {
+    for challenge in rejection.challenges() {
         if let Ok(value) = HeaderValue::from_str(challenge) {
             headers.append(header::WWW_AUTHENTICATE, value);
         }
     }
-    if let Some(nonce) = refused.nonce().and_then(|n| HeaderValue::from_str(n).ok()) {
+    if let Some(nonce) = rejection
+        .nonce()
+        .and_then(|n| HeaderValue::from_str(n).ok())
+    {
         headers.insert("dpop-nonce", nonce);
     }
-    let later = match refused.status() {
+    let later = match rejection.status() {
         StatusCode::SERVICE_UNAVAILABLE => "30",
         StatusCode::TOO_MANY_REQUESTS => "60",
         _ => return response,
@@ -92,7 +95,7 @@ pub fn unauthorized_response(refused: &TokenRejection) -> Response<Body> {
     response
 }
 
-/// Adds the metadata URL to the challenge if the response reports insufficient scopes.
+/// Adds the URL of the protected resource metadata to the challenge of a response with `insufficient_scope`.
 pub fn with_metadata_challenge(
     resource: &ResourceServer,
     mut response: Response<Body>,

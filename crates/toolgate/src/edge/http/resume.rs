@@ -21,15 +21,15 @@ use tokio::{runtime::Handle, task::AbortHandle};
 /// Largest number of buffered streams of one session. Above it, the stream that was disconnected first is removed.
 const MAX_STREAMS_PER_SESSION: usize = 256;
 
-/// Limits of the event buffer of resumable streams.
+/// Limits on the events that are stored so that clients can resume an SSE stream (`Last-Event-ID`).
 #[derive(Clone, Copy, Debug)]
 pub struct ResumeLimits {
-    /// Time for which a stream is kept after its connection was lost or its last message was sent; 5 minutes. Zero
-    /// disables resumption.
+    /// Time for which an SSE stream can be resumed after its connection was lost or its last message was sent; 5
+    /// minutes. Zero disables resumption.
     pub keep_for: Duration,
-    /// Buffered bytes of one session; 1 MiB. A longer message is not buffered.
+    /// Maximum size of the stored events of one session, in bytes; 1 MiB. A longer message is not buffered.
     pub session_bytes: usize,
-    /// Buffered bytes of all sessions; 32 MiB.
+    /// Maximum size of the stored events of all sessions, in bytes; 32 MiB.
     pub total_bytes: usize,
 }
 

@@ -23,22 +23,22 @@ pub(crate) use table::TaskTable;
 
 use std::time::Duration;
 
-/// Limits of tasks.
+/// Limits of the MCP tasks of a server: number, lifetime, size of results and polling.
 #[derive(Clone, Debug)]
 pub struct TaskLimits {
-    /// Tasks of one caller; 64.
+    /// Maximum number of tasks of one caller; 64.
     pub per_caller: usize,
-    /// Tasks of all callers; 1,024.
+    /// Maximum number of tasks of all callers; 1,024.
     pub total: usize,
-    /// Bytes of all stored results; 64 MiB. The oldest are evicted.
+    /// Maximum total size of stored task results, in bytes; 64 MiB. The oldest are evicted.
     pub max_result_bytes: usize,
-    /// Lifetime of a task, from its creation; one hour.
+    /// Lifetime of a task and its result, from its creation; one hour.
     pub lifetime: Duration,
-    /// Time after which a call that may become a task becomes one; 500 ms.
+    /// Time after which a running call that may become a task becomes one; 500 ms.
     pub become_task_after: Duration,
-    /// Poll interval that clients are asked to keep; one second.
+    /// Poll interval of a task that clients are asked to keep (`pollInterval`); one second.
     pub poll_interval: Duration,
-    /// Polls of one task in a minute; 600.
+    /// Maximum number of polls of one task in a minute; 600.
     pub polls_per_minute: u32,
 }
 
@@ -56,33 +56,33 @@ impl Default for TaskLimits {
     }
 }
 
-/// The calls that may become tasks.
+/// Tool calls that an MCP server turns into tasks: none, those of marked tools, or all.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum TaskOffer {
-    /// No calls.
+    /// No call becomes a task.
     #[default]
     None,
-    /// Calls of tools that declare task support.
+    /// Calls of tools that declare task support may become tasks.
     Marked,
-    /// Calls of all tools, after [`TaskLimits::become_task_after`].
+    /// Calls of all tools may become tasks, after [`TaskLimits::become_task_after`].
     Every,
 }
 
-/// A task as shown to operators.
+/// View of an MCP task for operators: its call, caller, tool and status.
 #[derive(Clone, Debug)]
 pub struct TaskView {
-    /// Id of the call, as in the audit log.
+    /// Id of the call that became the task, as in the audit log.
     pub call: std::sync::Arc<str>,
     /// Caller that owns the task.
     pub caller: toolgate_core::Caller,
-    /// Name of the tool, as the caller uses it.
+    /// Name of the tool whose call became the task, as the caller uses it.
     pub tool: String,
-    /// Task status in the protocol.
+    /// Task status as in the protocol, for example `working` or `completed`.
     pub status: &'static str,
-    /// Status message.
+    /// Status message of the task (`statusMessage`), if it has one.
     pub message: Option<String>,
-    /// Creation time, in milliseconds since 1970.
+    /// Creation time of the task, in milliseconds since 1970.
     pub created: u64,
-    /// Lifetime, from the creation.
+    /// Lifetime of the task, from its creation.
     pub lifetime: Duration,
 }

@@ -21,7 +21,8 @@ use serde_json::Value;
 use simplify::SchemaDirection;
 use toolgate_policy::SchemaBounds;
 
-/// Returns the schema of the JSON that a type is deserialized from. Its root is an object, because tool arguments are.
+/// Returns the JSON Schema of a tool's arguments: of the JSON that `T` is deserialized from. Its root is an object,
+/// because tool arguments are.
 ///
 /// # Errors
 /// The type is not deserialized from an object, or the schema exceeds the size or depth limit.
@@ -32,7 +33,7 @@ pub fn input_schema<T: JsonSchema>() -> Result<Value, String> {
     bounded(schema).map_err(about::<T>)
 }
 
-/// Returns the schema of the JSON that a type is serialized to.
+/// Returns the JSON Schema of a tool's structured content: of the JSON that `T` is serialized to.
 ///
 /// # Errors
 /// The schema exceeds the size or depth limit.
