@@ -2,7 +2,7 @@
 
 use ring::digest::{SHA256, digest};
 
-/// Secret string without `Debug`, `Display` and `Serialize`, so it cannot appear in logs or audit records.
+/// Secret string, for example a token; without `Debug`, `Display` and `Serialize` it cannot appear in logs.
 ///
 /// ```compile_fail
 /// println!("{:?}", toolgate_auth::Secret::new("s3cret"));
@@ -11,17 +11,17 @@ use ring::digest::{SHA256, digest};
 pub struct Secret(Box<str>);
 
 impl Secret {
-    /// Wraps a secret string.
+    /// Creates a secret from its plain text.
     pub fn new(text: impl Into<Box<str>>) -> Secret {
         Secret(text.into())
     }
 
-    /// Returns the plain text, for the one place that sends or stores it.
+    /// Returns the plain text of the secret, for the one place that sends or stores it.
     pub fn reveal(&self) -> &str {
         &self.0
     }
 
-    /// Compares a text with the secret by their SHA-256 digests, so that the duration reveals nothing of the secret.
+    /// Compares a text with the secret in constant time, by their SHA-256 digests.
     pub fn matches(&self, text: &str) -> bool {
         digest(&SHA256, self.0.as_bytes()).as_ref() == digest(&SHA256, text.as_bytes()).as_ref()
     }

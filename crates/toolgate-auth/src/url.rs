@@ -17,7 +17,7 @@ pub struct Url {
     uri: Uri,
 }
 
-/// Error of an invalid URL. Its text does not quote the URL, which may contain a secret.
+/// Error of a text that is not a valid [`Url`]. Its text does not quote the URL, which may contain a secret.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct InvalidUrl(&'static str);
 
@@ -30,7 +30,7 @@ impl fmt::Display for InvalidUrl {
 impl std::error::Error for InvalidUrl {}
 
 impl Url {
-    /// Parses an absolute URL.
+    /// Parses an absolute `https` or `http` URL.
     ///
     /// # Errors
     /// [`InvalidUrl`]: too long, another scheme, no host, a user name, a fragment, or forbidden characters.
@@ -74,17 +74,17 @@ impl Url {
         })
     }
 
-    /// Returns the text exactly as it was parsed.
+    /// Returns the text of the URL exactly as it was parsed.
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// Returns whether the scheme is `https`.
+    /// Returns whether the scheme of the URL is `https`.
     pub fn is_https(&self) -> bool {
         self.uri.scheme_str() == Some("https")
     }
 
-    /// Returns the host, without brackets if it is an IPv6 address.
+    /// Returns the host of the URL, without brackets if it is an IPv6 address.
     pub fn host(&self) -> &str {
         let host = self.uri.host().unwrap_or_default();
         host.trim_start_matches('[').trim_end_matches(']')
@@ -95,28 +95,28 @@ impl Url {
         self.uri.authority().map_or("", |a| a.as_str())
     }
 
-    /// Returns the port; the default port of the scheme (443 or 80) if the URL contains none.
+    /// Returns the port of the URL; the default port of the scheme (443 or 80) if the URL contains none.
     pub fn port(&self) -> u16 {
         let usual = if self.is_https() { 443 } else { 80 };
         self.uri.port_u16().unwrap_or(usual)
     }
 
-    /// Returns the path; `/` if the URL contains none.
+    /// Returns the path of the URL; `/` if the URL contains none.
     pub fn path(&self) -> &str {
         self.uri.path()
     }
 
-    /// Returns the path and query, as in an HTTP request target.
+    /// Returns the path and query of the URL, as in an HTTP request target.
     pub fn request_target(&self) -> &str {
         self.uri.path_and_query().map_or("/", |p| p.as_str())
     }
 
-    /// Returns the query without its `?`.
+    /// Returns the query of the URL without its `?`.
     pub fn query(&self) -> Option<&str> {
         self.uri.query()
     }
 
-    /// Returns the host as an IP address if it is one.
+    /// Returns the host of the URL as an IP address, if it is one.
     pub fn ip(&self) -> Option<IpAddr> {
         let host = self.host();
         let v4 = host.parse::<Ipv4Addr>().map(IpAddr::V4);
@@ -124,7 +124,7 @@ impl Url {
             .ok()
     }
 
-    /// Returns whether the host is `localhost` or a loopback IP address.
+    /// Returns whether the host of the URL is `localhost` or a loopback IP address.
     pub fn is_loopback(&self) -> bool {
         self.host().eq_ignore_ascii_case("localhost")
             || self.ip().is_some_and(|ip| ip.is_loopback())
@@ -137,7 +137,7 @@ impl Url {
             && self.port() == other.port()
     }
 
-    /// Returns the origin: scheme, host, and the port if the URL contains one.
+    /// Returns the origin of the URL: scheme, host, and the port if the URL contains one.
     pub fn origin(&self) -> String {
         let scheme = if self.is_https() { "https" } else { "http" };
         format!("{scheme}://{}", self.authority())
@@ -151,7 +151,7 @@ impl Url {
         Url::parse(&format!("{}{path}", self.origin()))
     }
 
-    /// Returns the URL with additional query parameters, form-encoded.
+    /// Returns the URL with additional form-encoded query parameters.
     ///
     /// # Errors
     /// [`InvalidUrl`]: the result is too long.

@@ -20,7 +20,7 @@ use toolgate_protocol::{
     method::{definition::ItemKind, operation::Op, trace::TraceContext},
 };
 
-/// One call of an item, boxed so that it moves as one pointer. Its fields are those of [`CallParts`].
+/// One call of an item: a tool call, resource read, prompt get or completion. Its fields are those of [`CallParts`].
 #[derive(Clone, Debug)]
 pub struct Call(Box<CallParts>);
 
@@ -38,13 +38,13 @@ impl DerefMut for Call {
     }
 }
 
-/// Fields of a [`Call`].
+/// Fields of a [`Call`], which dereferences to them.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct CallParts {
-    /// Call id in the audit log, in the console and on the command line; the same in every round.
+    /// Id of the call in the audit log, in the console and on the command line; the same in every round.
     pub id: Arc<str>,
-    /// Operation: which kind of item is called, and how.
+    /// Operation of the call, for example `tools/call`.
     pub op: Op,
     /// Name of the called item, and its arguments.
     pub invocation: Invocation,
@@ -61,10 +61,10 @@ pub struct CallParts {
     pub reporter: CallReporter,
     /// Task control of the call; disabled if the caller does not support tasks.
     pub task_control: TaskControl,
-    /// Time that the call has already run, if another process started it. The server finds the call by the state in its
-    /// round; it must never be started again.
+    /// Time that the call has already run in an earlier process that started it. The server finds the call by the state
+    /// in its round; it must never be started again.
     pub resumed_after: Option<Duration>,
-    /// Trace context of the caller: forwarded, and never used for decisions.
+    /// W3C trace context of the caller: forwarded, and never used for decisions.
     pub trace: TraceContext,
     /// Request information from the edge, for the audit log and the console. Never used for decisions.
     pub request_info: Arc<RequestInfo>,
@@ -75,12 +75,12 @@ pub struct CallParts {
     pub(crate) item: Option<Arc<Item>>,
 }
 
-/// Called item and its arguments.
+/// Called item, by name or URI, and the arguments of the call.
 #[derive(Clone, Debug)]
 pub struct Invocation {
     /// Name or URI of the item, as the service that receives the call knows it.
     pub name: String,
-    /// Arguments; for a resource its `uri`, for a completion all parameters except the reference.
+    /// Arguments of the call; for a resource its `uri`, for a completion all parameters except the reference.
     pub arguments: CallArguments,
 }
 
@@ -88,27 +88,28 @@ pub struct Invocation {
 /// once a level.
 const MAX_UNPARSED_ARGUMENT_BYTES: usize = 4 << 10;
 
-/// Arguments of a call: the original bytes, and a parsed tree that is built on first use.
+/// Arguments of a call: the original JSON bytes, and a tree that is parsed on first use.
 #[derive(Clone)]
 pub struct CallArguments(Arc<(Json, OnceLock<(Value, bool)>)>);
 
 impl CallArguments {
-    /// Creates arguments from strict JSON, which must be an object.
+    /// Creates call arguments from strict JSON, which must be an object.
     pub fn new(raw: Json) -> CallArguments {
         CallArguments(Arc::new((raw, OnceLock::new())))
     }
 
-    /// Returns the original JSON text, which is checked, displayed, audited and sent.
+    /// Returns the original JSON text of the arguments, which is checked, displayed, audited and sent.
     pub fn raw(&self) -> &Json {
         &self.0.0
     }
 
-    /// Returns the parsed tree, built once. Numbers that fit no machine type are rounded; see [`CallArguments::is_lossy`].
+    /// Returns the arguments as a `serde_json` tree, built once. Numbers that fit no machine type are rounded; see
+    /// [`CallArguments::is_lossy`].
     pub fn value(&self) -> &Value {
         &self.parsed().0
     }
 
-    /// Returns true if the tree cannot represent some number exactly.
+    /// Returns true if the `serde_json` tree cannot represent some number of the arguments exactly.
     pub fn is_lossy(&self) -> bool {
         match self.unparsed_view() {
             Some(_) => self.raw().is_lossy(),
@@ -116,7 +117,7 @@ impl CallArguments {
         }
     }
 
-    /// Borrowed view of the raw arguments if they are at most 4 KiB and not yet parsed.
+    /// Returns a borrowed view of the raw arguments if they are at most 4 KiB and not yet parsed.
     pub fn unparsed_view(&self) -> Option<JsonView<'_>> {
         let (raw, tree) = &*self.0;
         (tree.get().is_none() && raw.as_str().len() <= MAX_UNPARSED_ARGUMENT_BYTES)
@@ -134,7 +135,8 @@ impl fmt::Debug for CallArguments {
     }
 }
 
-/// Authenticated principal that makes a call, never a credential. Two callers are equal if their names are equal.
+/// Authenticated principal that makes a call, by name; never a credential. Two callers are equal if their names are
+/// equal.
 #[derive(Clone)]
 pub struct Caller {
     name: Arc<str>,
@@ -151,7 +153,7 @@ pub struct LimitSubject {
 }
 
 impl Caller {
-    /// Name of all callers over HTTP that sent no credentials.
+    /// Name of all callers over HTTP that sent no credentials, `anonymous@http`.
     pub const ANONYMOUS_HTTP: &'static str = "anonymous@http";
 
     /// Creates a caller with this name, for example `anonymous@http` or `key:ci`.
@@ -189,19 +191,19 @@ impl Caller {
     /// Returns the same caller with a key generation, which distinguishes successive owners of one caller name. A call
     /// that one owner started is not accessible to the next owner.
     #[must_use]
-    pub fn with_generation(self, holder: u64) -> Caller {
+    pub fn with_generation(self, generation: u64) -> Caller {
         Caller {
-            generation: Some(holder),
+            generation: Some(generation),
             ..self
         }
     }
 
-    /// Key generation: distinguishes successive owners of one caller name. `None` if unknown.
+    /// Returns the key generation, which distinguishes successive owners of one caller name; `None` if unknown.
     pub fn generation(&self) -> Option<u64> {
         self.generation
     }
 
-    /// Returns true if both denote the same principal: equal names, and no differing generations.
+    /// Returns true if both callers are the same principal: equal names, and no differing generations.
     pub fn same_principal(&self, other: &Caller) -> bool {
         let apart = self.generation.is_some()
             && other.generation.is_some()
@@ -218,17 +220,18 @@ impl Caller {
         }
     }
 
-    /// Returns the name without copying the text.
+    /// Returns the caller's name as a shared string, without copying the text.
     pub fn shared_name(&self) -> Arc<str> {
         self.name.clone()
     }
 
-    /// Name of the caller in rules and audit records.
+    /// Returns the caller's name, as in rules and audit records.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Principal from a verified token; `None` for callers without a token, which scopes do not restrict.
+    /// Returns the principal of the caller's verified token. `None` for callers without a token, which scopes do not
+    /// restrict.
     pub fn principal(&self) -> Option<&Principal> {
         self.principal.as_deref()
     }
@@ -272,27 +275,27 @@ impl fmt::Display for Caller {
     }
 }
 
-/// Client capabilities: the input requests that the client supports.
+/// Client capabilities that a request declares: elicitation, sampling, roots and extensions.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ClientCapabilities {
-    /// Form elicitation.
+    /// True if the client supports form elicitation.
     pub elicitation: bool,
-    /// URL elicitation.
+    /// True if the client supports URL elicitation.
     pub elicitation_url: bool,
-    /// Sampling.
+    /// True if the client supports sampling.
     pub sampling: bool,
-    /// Sampling with tools.
+    /// True if the client supports sampling with tools.
     pub sampling_tools: bool,
-    /// Sampling with context of servers.
+    /// True if the client supports sampling with context of servers (`includeContext`).
     pub sampling_context: bool,
-    /// Roots.
+    /// True if the client supports roots.
     pub roots: bool,
-    /// Declared extensions: an object of settings, keyed by extension identifier.
+    /// Extensions that the client declares: an object of settings, keyed by extension identifier.
     pub extensions: Option<Json>,
 }
 
 impl ClientCapabilities {
-    /// All capabilities, without extensions.
+    /// All client capabilities, without extensions.
     pub const ALL: ClientCapabilities = ClientCapabilities {
         elicitation: true,
         elicitation_url: true,
@@ -303,22 +306,23 @@ impl ClientCapabilities {
         extensions: None,
     };
 
-    /// Returns the settings of an extension that the client declared.
+    /// Returns the settings of a protocol extension that the client declared.
     pub fn extension(&self, id: &str) -> Option<Json> {
         self.extensions.as_ref()?.get(id)
     }
 }
 
-/// Request information from the edge, for the audit log. The client's name is its own claim.
+/// Information about the request that carried a call: revision, transport, client name and request id. The client's
+/// name is its own claim.
 #[derive(Clone, Debug, Default)]
 pub struct RequestInfo {
     /// Protocol revision of the caller.
     pub revision: Cow<'static, str>,
-    /// Transport: `http`, `stdio` or `console`.
+    /// Transport of the request: `http`, `stdio` or `console`.
     pub transport: &'static str,
     /// Name and version that the client reports about itself; not verified.
     pub client: Option<Arc<str>>,
-    /// Id of the request as the client wrote it.
+    /// JSON-RPC id of the request, as the client wrote it.
     pub request: Option<String>,
 }
 
@@ -326,7 +330,7 @@ pub struct RequestInfo {
 static EMPTY_REQUEST_INFO: LazyLock<Arc<RequestInfo>> = LazyLock::new(Arc::default);
 
 impl Call {
-    /// Creates a call in its first round, with a decision log of its own.
+    /// Creates a call in its first round, with an empty decision log.
     pub fn new(
         id: impl Into<Arc<str>>,
         caller: Caller,
@@ -337,9 +341,9 @@ impl Call {
         Call::with_decision_log(DecisionLog::default(), id, caller, op, name, arguments)
     }
 
-    /// Creates a call in its first round whose decision log the edge shares.
+    /// Creates a call in its first round with an existing decision log, which the edge shares.
     pub fn with_decision_log(
-        trail: DecisionLog,
+        decision_log: DecisionLog,
         id: impl Into<Arc<str>>,
         caller: Caller,
         op: Op,
@@ -362,13 +366,13 @@ impl Call {
             resumed_after: None,
             trace: TraceContext::default(),
             request_info: EMPTY_REQUEST_INFO.clone(),
-            decision_log: trail,
+            decision_log,
             held_permits: HeldPermits::default(),
             item: None,
         }))
     }
 
-    /// Creates a call of a tool in its first round.
+    /// Creates a `tools/call` in its first round, without client capabilities and request information.
     pub fn tool(
         id: impl Into<Arc<str>>,
         caller: Caller,
@@ -378,22 +382,22 @@ impl Call {
         Call::new(id, caller, Op::Tool, name, arguments)
     }
 
-    /// Returns the item of that name, once the pipeline has resolved it.
+    /// Returns the called item, once the pipeline has resolved its name.
     pub fn item(&self) -> Option<&Arc<Item>> {
         self.item.as_ref()
     }
 
-    /// Returns the name of the called item.
+    /// Returns the name or URI of the called item.
     pub fn name(&self) -> &str {
         &self.invocation.name
     }
 
-    /// Returns the arguments.
+    /// Returns the arguments of the call.
     pub fn arguments(&self) -> &CallArguments {
         &self.invocation.arguments
     }
 
-    /// Error for a call that another process started, if its state is lost.
+    /// Creates the error for a call that another process started, if its state is lost.
     pub fn lost_call_error(&self) -> Error {
         let text = format!(
             "the gateway process that called {} has ended, so the result is lost; the call may have \
@@ -403,7 +407,7 @@ impl Call {
         Error::new(ErrorKind::Upstream, text)
     }
 
-    /// Error for a call of an item that does not exist or that the caller may not see.
+    /// Creates the error for a call of an item that does not exist or that the caller may not see.
     pub fn unknown_item_error(&self) -> Error {
         let what = match self.op {
             Op::Resource => ItemKind::Resource.as_str(),
@@ -415,7 +419,7 @@ impl Call {
         )
     }
 
-    /// Error for a call of a withheld item. It names the reason unless the configuration hides the item.
+    /// Creates the error for a call of a withheld item. It names the reason unless the configuration hides the item.
     pub fn withheld_item_error(&self, item: &Item) -> Error {
         let why = item.withheld_for_callers().unwrap_or_default();
         let note = ItemNote::new(NoteAction::Withheld, why);
@@ -425,36 +429,36 @@ impl Call {
     }
 }
 
-/// Request to list all items of one kind.
+/// Request to list all items of one kind, for example `tools/list`.
 #[derive(Clone, Debug)]
 pub struct ListRequest {
-    /// Caller of the list.
+    /// Caller that requests the list.
     pub caller: Caller,
-    /// Kind of the listed items.
+    /// Kind of items to list.
     pub kind: ItemKind,
-    /// Name of the only item that matters, or a URI that a template has to match. A layer may then skip all other
-    /// items.
+    /// Name of the only item that the request needs, or a URI that a template has to match. A layer may then skip all
+    /// other items.
     pub only_name: Option<Arc<str>>,
     /// Decision log that records why the only item is hidden: for the audit log, never for the caller.
     pub decision_log: DecisionLog,
-    /// Limit on waiting for servers that are still starting.
+    /// Limit on waiting for upstream servers that are still starting.
     pub start_wait: StartWait,
 }
 
-/// Limit on waiting for servers that are still starting.
+/// Limit of a list request on waiting for upstream servers that are still starting.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum StartWait {
-    /// The limit for lists: waits only for servers without a known list.
+    /// The wait limit for list requests: waits only for servers without a known list.
     #[default]
     List,
-    /// The limit for calls.
+    /// The wait limit for calls of an item.
     Call,
-    /// No wait: returns the lists that are already known.
+    /// No wait: the lists that are already known are returned.
     None,
 }
 
 impl ListRequest {
-    /// Creates a request for all items of that kind that the caller may see.
+    /// Creates a list request for all items of this kind that the caller may see.
     pub fn all(caller: Caller, kind: ItemKind) -> ListRequest {
         ListRequest {
             caller,
@@ -465,7 +469,7 @@ impl ListRequest {
         }
     }
 
-    /// Creates a request for the item of that name, for a caller that is about to use it.
+    /// Creates a list request for one item by name, for a caller that is about to use it.
     pub fn one(caller: Caller, kind: ItemKind, name: impl Into<Arc<str>>) -> ListRequest {
         ListRequest {
             only_name: Some(name.into()),
@@ -475,10 +479,10 @@ impl ListRequest {
     }
 }
 
-/// Filter of change notifications.
+/// Filter of change notifications: the caller, and the lists and resources of interest.
 #[derive(Clone, Debug)]
 pub struct ChangeFilter {
-    /// Caller that subscribes.
+    /// Caller that subscribes to changes.
     pub caller: Caller,
     /// Lists to report changes of. Templates and skills change together with resources.
     pub lists: Vec<ItemKind>,
@@ -490,7 +494,7 @@ pub struct ChangeFilter {
 }
 
 impl ChangeFilter {
-    /// Creates a filter for changes of all lists, and of no resource.
+    /// Creates a filter that reports changes of all lists, and of no resource.
     pub fn all_lists(caller: Caller) -> ChangeFilter {
         ChangeFilter {
             caller,

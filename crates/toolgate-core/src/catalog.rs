@@ -23,55 +23,55 @@ use toolgate_protocol::{
 /// Origin of an item: the configured id of its server, never the server's self-reported name.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Origin {
-    /// Configured id of the server.
+    /// Configured id of the server that offers the item.
     pub server: Arc<str>,
     /// True if the operator trusts the annotations of the server.
     pub trusted: bool,
 }
 
-/// Instructions of a server, as in its `initialize` result.
+/// Instructions of a server for the model, as in its `initialize` result.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ServerInstructions {
-    /// Configured id of the server, if several servers are combined.
+    /// Configured id of the server; set if several servers are combined.
     pub server: Option<Arc<str>>,
-    /// Text of the instructions.
+    /// Text of the server's instructions.
     pub text: String,
 }
 
-/// Original definition of an item at its server, if the gateway shows callers an overridden one.
+/// Definition of an item at its server, before the gateway overrode it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OriginalDefinition {
-    /// Original definition, unchanged.
+    /// Definition of the item as its server lists it, unchanged.
     pub def: Definition,
-    /// Fixed arguments, an object: added to every call. Callers neither see nor send them.
+    /// Arguments that the operator fixes, an object: added to every call. Callers neither see nor send them.
     pub fixed_arguments: Option<Json>,
 }
 
 /// Values cached in an item, one per type.
 type ItemCache = Vec<(TypeId, Arc<dyn Any + Send + Sync>)>;
 
-/// Item: a tool, resource, template, prompt or skill that a server offers.
+/// Tool, resource, resource template, prompt or skill that a server offers.
 pub struct Item {
-    /// Server that offers the item.
+    /// Server that offers the item, and whether it is trusted.
     pub origin: Origin,
-    /// Definition under the name that callers use.
+    /// Definition of the item under the name that callers use.
     pub def: Definition,
-    /// Name without the server's prefix, as the operator reads and writes it.
+    /// Name of the item without the server's prefix, as the operator reads and writes it.
     pub local_name: String,
     /// Original definition at its server, if the item is overridden.
     pub original: Option<Arc<OriginalDefinition>>,
     /// Reason why the item is withheld from callers and visible to the operator only; `None` for an available item.
     pub withheld: Option<String>,
-    /// Pin of the original definition; `None` if nothing compared it with its pin.
+    /// Pin state of the item's original definition: new, accepted or changed; `None` if it was not compared with a pin.
     pub pin: Option<Arc<DefinitionPin>>,
-    /// Notes on repaired or unchecked parts of the definition.
+    /// Notes for the operator on repaired or unchecked parts of the definition.
     pub notes: Vec<ItemNote>,
     cache: Mutex<ItemCache>,
     cached_full_name: OnceLock<Arc<str>>,
 }
 
 impl Item {
-    /// Creates an item under the server's own name.
+    /// Creates an item under the name that its server gives it.
     pub fn new(origin: Origin, def: Definition) -> Item {
         Item {
             local_name: def.name().to_owned(),
@@ -101,7 +101,7 @@ impl Item {
         }
     }
 
-    /// Returns the same item with the pin of its original definition.
+    /// Returns the same item with the pin state of its original definition.
     pub fn with_pin(&self, pin: Arc<DefinitionPin>) -> Item {
         Item {
             pin: Some(pin),
@@ -117,8 +117,8 @@ impl Item {
         }
     }
 
-    /// Returns the same item with a note for the operator. Duplicates are ignored, and so are notes beyond the limit of
-    /// an item.
+    /// Returns the same item with an additional note for the operator. Duplicates are ignored, and so are notes beyond
+    /// the limit of an item.
     ///
     /// ```
     /// # use toolgate_core::{Definition, Item, Json, NoteAction, Origin};
@@ -137,7 +137,7 @@ impl Item {
         item
     }
 
-    /// Returns all notes on the item; the reason why it is withheld comes first.
+    /// Returns all notes on the item, the reason why it is withheld first.
     pub fn all_notes(&self) -> impl Iterator<Item = DefinitionNote> + '_ {
         let withheld = self.withheld_for_callers();
         let withheld = withheld.map(|why| ItemNote::new(NoteAction::Withheld, why));
@@ -154,7 +154,7 @@ impl Item {
         })
     }
 
-    /// Returns the reason why the item is withheld, if callers that may see the item may know it. `None` if the
+    /// Returns the reason why the item is withheld, if callers that may see the item may know the reason. `None` if the
     /// configuration hides the item.
     pub fn withheld_for_callers(&self) -> Option<&str> {
         self.withheld
@@ -162,13 +162,13 @@ impl Item {
             .filter(|why| *why != HIDDEN_BY_CONFIG)
     }
 
-    /// Kind of the item.
+    /// Returns the kind of the item: tool, resource, template, prompt or skill.
     pub fn kind(&self) -> ItemKind {
         self.def.kind()
     }
 
-    /// Full name in config, console, audit log and on the command line: `server.tool`, `server.resource:URI` or
-    /// `server.prompt:NAME`.
+    /// Returns the full name of the item in config, console, audit log and on the command line. It is `server.tool`,
+    /// `server.resource:URI` or `server.prompt:NAME`.
     pub fn full_name(&self) -> String {
         [
             &*self.origin.server,
@@ -179,37 +179,37 @@ impl Item {
         .concat()
     }
 
-    /// Full name, built once and shared.
+    /// Returns the full name of the item, built once and shared.
     pub fn shared_name(&self) -> Arc<str> {
         self.cached_full_name
             .get_or_init(|| self.full_name().into())
             .clone()
     }
 
-    /// Full name without the server, for example `prompt:NAME`; unique within the server.
+    /// Returns the full name of the item without the server, for example `prompt:NAME`; unique within the server.
     pub fn local_key(&self) -> String {
         [self.kind_prefix(), &self.local_name].concat()
     }
 
-    /// Name at its server, by which the item is pinned and called.
+    /// Returns the name of the item at its server, by which it is pinned and called.
     pub fn upstream_name(&self) -> &str {
         self.original
             .as_ref()
             .map_or(&self.local_name, |own| own.def.name())
     }
 
-    /// Kind prefix and upstream name, for example `prompt:NAME`; for a tool its upstream name alone.
+    /// Returns the item's kind prefix and its name at its server, for example `prompt:NAME`; for a tool the name alone.
     pub fn upstream_key(&self) -> String {
         [self.kind_prefix(), self.upstream_name()].concat()
     }
 
-    /// Input schema of the original definition, which the server accepts.
+    /// Returns the input schema of the tool at its server, before overrides.
     pub fn upstream_input_schema(&self) -> Json {
         let def = self.original.as_ref().map_or(&self.def, |own| &own.def);
         def.input_schema()
     }
 
-    /// Fixed arguments that are added to every call.
+    /// Returns the arguments that the operator fixes for the item, which are added to every call.
     pub fn fixed_arguments(&self) -> Option<&Json> {
         self.original.as_ref()?.fixed_arguments.as_ref()
     }
@@ -223,15 +223,14 @@ impl Item {
         }
     }
 
-    /// Prefix of resource and template URIs in full names.
+    /// Prefix of resource and template URIs in full item names, as in `server.resource:URI`.
     pub const RESOURCE_PREFIX: &str = "resource:";
-    /// Prefix of prompt names in full names.
+    /// Prefix of prompt names in full item names, as in `server.prompt:NAME`.
     pub const PROMPT_PREFIX: &str = "prompt:";
-    /// Prefix of skill URIs in full names.
+    /// Prefix of skill URIs in full item names, as in `server.skill:URI`.
     pub const SKILL_PREFIX: &str = "skill:";
 
-    /// Returns true if a URI other than the item's own belongs to it: it matches the template, or names a file of the
-    /// skill.
+    /// Returns true if a URI other than its own belongs to the item: it matches the template or names a skill's file.
     pub fn matches_uri(&self, uri: &str) -> bool {
         match self.kind() {
             ItemKind::Template => uri_template::matches_template(self.def.name(), uri),
@@ -240,7 +239,7 @@ impl Item {
         }
     }
 
-    /// Manifest of the files of a skill; `None` for other kinds.
+    /// Returns the manifest of a skill's files; `None` for items of other kinds.
     pub fn manifest(&self) -> Option<Arc<SkillManifest>> {
         match self.kind() {
             ItemKind::Skill => self
@@ -251,7 +250,7 @@ impl Item {
         }
     }
 
-    /// Tool annotations, or the most cautious defaults if the server is not trusted.
+    /// Returns the tool annotations, or the most cautious defaults if the server is not trusted.
     pub fn annotations(&self) -> ToolAnnotations {
         if self.origin.trusted {
             self.def.annotations()
@@ -260,7 +259,7 @@ impl Item {
         }
     }
 
-    /// Returns a value derived from the item, computed once per type and cached as long as the item.
+    /// Returns a value derived from the item, computed once per type and cached in the item.
     pub fn cached<T: Any + Send + Sync>(&self, make: impl FnOnce(&Item) -> T) -> Arc<T> {
         let own = TypeId::of::<T>();
         let kept = self.lock_cache().iter().find(|(of, _)| *of == own).cloned();
@@ -295,7 +294,7 @@ impl fmt::Display for ServerInstructions {
     }
 }
 
-/// Immutable snapshot of the items of one kind, with an index by name. Cheap to clone.
+/// Immutable list of the items of one kind that a service offers, with an index by name. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub struct Catalog(Arc<CatalogSnapshot>);
 
@@ -312,7 +311,7 @@ struct CatalogSnapshot {
 }
 
 impl Catalog {
-    /// Creates a catalog. Of items with the same name the first one stays.
+    /// Creates a catalog of these items; the first of several items with one name is kept.
     pub fn new(items: Vec<Arc<Item>>) -> Catalog {
         Catalog::with_missing_servers(items, Vec::new(), None)
     }
@@ -351,12 +350,12 @@ impl Catalog {
         Catalog(Arc::new(inner))
     }
 
-    /// Returns the items in their order.
+    /// Returns the items of the catalog, in their order.
     pub fn items(&self) -> &[Arc<Item>] {
         &self.0.items
     }
 
-    /// Finds the item of that name, else the first template that the URI matches or the first skill with that file.
+    /// Finds the item with this name, else the first template or skill that the URI belongs to.
     pub fn find(&self, name: &str) -> Option<&Arc<Item>> {
         if let Some(at) = self.0.index.get(name) {
             return self.0.items.get(*at);
@@ -376,33 +375,34 @@ impl Catalog {
         exact.into_iter().chain(others.iter().filter(fits))
     }
 
-    /// Returns notes on dropped definitions and on the list itself.
+    /// Returns the notes on dropped definitions and on the list itself.
     pub fn notes(&self) -> &[DefinitionNote] {
         &self.0.notes
     }
 
-    /// Returns all notes: those on the list, then those on its items.
+    /// Returns all notes of the catalog: those on the list, then those on its items.
     pub fn all_notes(&self) -> impl Iterator<Item = DefinitionNote> + '_ {
         let items = self.0.items.iter().flat_map(|item| item.all_notes());
         self.0.notes.iter().cloned().chain(items)
     }
 
-    /// Cache hint: how long the list may be cached, and for whom.
+    /// Returns the cache hint of the list: how long it may be cached, and for whom.
     pub fn cache_hint(&self) -> CacheHint {
         self.0.cache_hint
     }
 
-    /// Servers that were unavailable when the catalog was built.
+    /// Returns the servers that were unavailable when the catalog was built.
     pub fn missing_servers(&self) -> &[String] {
         &self.0.missing_servers
     }
 
-    /// Instructions of the servers.
+    /// Returns the instructions of the servers, one entry each.
     pub fn server_instructions(&self) -> &[ServerInstructions] {
         &self.0.server_instructions
     }
 
-    /// Instructions of all servers as one text; a server's part begins with its name if there are several servers.
+    /// Returns the instructions of all servers as one text. A server's part begins with its name if there are several
+    /// servers.
     pub fn instructions(&self) -> Option<String> {
         let words = self
             .0
@@ -413,7 +413,7 @@ impl Catalog {
         (!words.is_empty()).then(|| words.join("\n\n"))
     }
 
-    /// Returns the same catalog with other items.
+    /// Returns the same catalog with other items, for example after filtering.
     pub fn with_items(&self, items: Vec<Arc<Item>>) -> Catalog {
         let made = Catalog::build(
             items,
@@ -426,9 +426,9 @@ impl Catalog {
         })
     }
 
-    /// Returns the same catalog with other instructions.
-    pub fn with_server_instructions(self, about: Vec<ServerInstructions>) -> Catalog {
-        self.modify(|inner| inner.server_instructions = about)
+    /// Returns the same catalog with other server instructions.
+    pub fn with_server_instructions(self, instructions: Vec<ServerInstructions>) -> Catalog {
+        self.modify(|inner| inner.server_instructions = instructions)
     }
 
     /// Returns the same catalog with another cache hint.
@@ -460,7 +460,7 @@ impl Catalog {
         self
     }
 
-    /// Returns true if both are the same snapshot, so that a value derived from one is valid for the other.
+    /// Returns true if both catalogs share one snapshot, so that values derived from either are valid for both.
     pub fn is_same_snapshot(&self, other: &Catalog) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }

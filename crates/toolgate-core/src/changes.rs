@@ -6,16 +6,16 @@ use std::{any::Any, collections::BTreeMap, fmt, sync::Arc};
 use tokio::sync::watch;
 use toolgate_protocol::method::definition::ItemKind;
 
-/// Counters of changes so far, maintained by the service that offers the items.
+/// Counters of list changes and resource updates, maintained by the service that offers the items.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct ChangeCounters {
-    /// Changes of the list of tools.
+    /// Number of changes of the list of tools so far.
     pub tools: u64,
-    /// Changes of the lists of resources, templates and skills.
+    /// Number of changes of the lists of resources, templates and skills so far.
     pub resources: u64,
-    /// Changes of the list of prompts.
+    /// Number of changes of the list of prompts so far.
     pub prompts: u64,
-    /// Last update of each resource, by URI, as a sequence number across all resources.
+    /// Sequence number of the last update of each resource, by URI.
     pub updated: BTreeMap<Arc<str>, u64>,
 }
 
@@ -23,7 +23,7 @@ impl ChangeCounters {
     /// Maximum number of resources to remember. Beyond it, the least recently updated one is evicted.
     const MAX_UPDATED_RESOURCES: usize = 4096;
 
-    /// Counts a change of a list.
+    /// Counts a change of the list of items of this kind.
     pub fn count_list_change(&mut self, kind: ItemKind) {
         match kind {
             ItemKind::Tool => self.tools += 1,
@@ -32,7 +32,7 @@ impl ChangeCounters {
         }
     }
 
-    /// Counts an update of a resource.
+    /// Counts an update of the resource at this URI.
     pub fn count_update(&mut self, uri: &str) {
         if self.updated.len() >= ChangeCounters::MAX_UPDATED_RESOURCES
             && !self.updated.contains_key(uri)
@@ -67,7 +67,7 @@ impl ChangeCounters {
     }
 }
 
-/// Changes since the last report.
+/// Lists and resources that changed since the stream's last report.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct ChangeSet {
     /// Changed lists. Templates and skills change together with resources.
@@ -94,7 +94,7 @@ struct ChangeSource {
 }
 
 impl ChangeStream {
-    /// Creates a stream of the changes that a sender counts.
+    /// Creates a change stream from counters that a service maintains.
     pub fn new(mut from: watch::Receiver<ChangeCounters>) -> ChangeStream {
         let seen = from.borrow_and_update().clone();
         let source = ChangeSource {
@@ -110,19 +110,19 @@ impl ChangeStream {
         }
     }
 
-    /// Keeps a value alive until the stream is dropped, for example a subscription.
-    pub fn keep_alive(mut self, held: impl Any + Send + Sync) -> ChangeStream {
-        self._kept_alive.push(Box::new(held));
+    /// Keeps a value, for example a subscription, alive until the change stream is dropped.
+    pub fn keep_alive(mut self, value: impl Any + Send + Sync) -> ChangeStream {
+        self._kept_alive.push(Box::new(value));
         self
     }
 
-    /// Restricts the stream to these lists and resources. Repeated filters intersect.
-    pub fn filtered(mut self, want: &ChangeFilter) -> ChangeStream {
-        self.filter = Some(intersection(self.filter.as_ref(), want));
+    /// Restricts the change stream to the lists and resources of a filter. Repeated filters intersect.
+    pub fn filtered(mut self, filter: &ChangeFilter) -> ChangeStream {
+        self.filter = Some(intersection(self.filter.as_ref(), filter));
         self
     }
 
-    /// Merges two streams; each one's filter continues to apply to its own changes.
+    /// Merges two change streams; each one's filter continues to apply to its own changes.
     pub fn merged_with(self, other: ChangeStream) -> ChangeStream {
         let (mut one, other) = (
             self.with_filter_in_sources(),
@@ -133,7 +133,7 @@ impl ChangeStream {
         one
     }
 
-    /// Renames the URIs of resources in the stream.
+    /// Renames the URIs of resources in the change stream.
     pub fn with_renamed_uris(self, names: &BTreeMap<Arc<str>, Arc<str>>) -> ChangeStream {
         let mut changes = self.with_filter_in_sources();
         for source in &mut changes.sources {
@@ -162,12 +162,12 @@ impl ChangeStream {
         self
     }
 
-    /// Returns the filter of the stream; `None` if it reports all changes.
+    /// Returns the filter of the change stream; `None` if it reports all changes.
     pub fn filter(&self) -> Option<&ChangeFilter> {
         self.filter.as_ref()
     }
 
-    /// Waits for the next changes. Returns `None` when all senders are gone.
+    /// Waits for the next changes of lists or resources. Returns `None` when all senders are gone.
     pub async fn next(&mut self) -> Option<ChangeSet> {
         loop {
             let source = self.next_changed_source().await?;

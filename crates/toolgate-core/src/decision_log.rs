@@ -6,35 +6,35 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-/// One decision on a call.
+/// One entry of a decision log: a policy, its decision on a call, and the reason.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DecisionStep {
     /// Name of the policy that decided.
     pub policy: &'static str,
-    /// Decision: `allow`, `ask`, `refuse`, `approved` and others.
+    /// Decision on the call: `allow`, `ask`, `refuse`, `approved` and others.
     pub decision: &'static str,
-    /// Text of the step: the matching rule, or the reason of the decision.
+    /// Matching rule, or reason of the decision.
     pub reason: String,
 }
 
-/// Reason of a cancellation: why the caller no longer waits for a call.
+/// Reason of the cancellation of a call, after which its caller no longer waits for it.
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum CancelReason {
-    /// The caller cancelled it, with an optional reason, which is untrusted text.
+    /// The caller cancelled the call, with an optional reason, which is untrusted text.
     Caller(Option<Arc<str>>),
-    /// Its connection or session ended.
+    /// The caller's connection or session ended.
     Disconnected,
-    /// It timed out.
+    /// The call timed out.
     TimedOut,
-    /// An operator cancelled it.
+    /// An operator cancelled the call.
     Operator,
-    /// The program is shutting down.
+    /// The program is shutting down, which cancels the call.
     Shutdown,
 }
 
 impl CancelReason {
-    /// Name of the reason in the audit log.
+    /// Returns the name of the cancel reason in the audit log.
     pub fn audit_name(&self) -> &'static str {
         match self {
             CancelReason::Caller(_) => "caller",
@@ -45,7 +45,7 @@ impl CancelReason {
         }
     }
 
-    /// Reason that the caller gave, which is untrusted text.
+    /// Returns the cancel reason that the caller gave, which is untrusted text.
     pub fn reason(&self) -> Option<&str> {
         match self {
             CancelReason::Caller(reason) => reason.as_deref(),
@@ -53,7 +53,7 @@ impl CancelReason {
         }
     }
 
-    /// Reason for the server that executes the call. Contains no text of the caller.
+    /// Returns the cancel reason to send to the server that executes the call. Contains no text of the caller.
     pub fn message(&self) -> &'static str {
         match self {
             CancelReason::Caller(_) => "the caller cancelled it",
@@ -65,7 +65,8 @@ impl CancelReason {
     }
 }
 
-/// Decision log of one call in order, with counters of sanitizer actions. All rounds of the call share it.
+/// Decision log of one call: its policy decisions in order, and counters of sanitizer actions. All rounds of the call
+/// share it.
 #[derive(Clone, Debug, Default)]
 pub struct DecisionLog(Arc<Mutex<DecisionLogState>>);
 
@@ -78,41 +79,41 @@ struct DecisionLogState {
 }
 
 impl DecisionLog {
-    /// Adds a decision.
-    pub fn add(&self, by: &'static str, verdict: &'static str, why: impl Into<String>) {
+    /// Adds a decision of a policy on the call, with its reason.
+    pub fn add(&self, policy: &'static str, decision: &'static str, reason: impl Into<String>) {
         self.lock().steps.push(DecisionStep {
-            policy: by,
-            decision: verdict,
-            reason: why.into(),
+            policy,
+            decision,
+            reason: reason.into(),
         });
     }
 
-    /// Counts a frequent event, for example a redaction by the name of its rule.
-    pub fn count(&self, what: &str, times: u64) {
+    /// Adds to the counter of a frequent event, for example a redaction by the name of its rule.
+    pub fn count(&self, event: &str, times: u64) {
         let mut taken = self.lock();
-        match taken.counts.get_mut(what) {
+        match taken.counts.get_mut(event) {
             Some(count) => *count += times,
-            None => _ = taken.counts.insert(what.to_owned(), times),
+            None => _ = taken.counts.insert(event.to_owned(), times),
         }
     }
 
-    /// Returns the counters, by name.
+    /// Returns the counters of frequent events, by name.
     pub fn counts(&self) -> BTreeMap<String, u64> {
         self.lock().counts.clone()
     }
 
-    /// Records why the caller no longer waits. Call it before dropping the call's future: resources that close then see
-    /// the reason.
-    pub fn set_cancel_reason(&self, why: CancelReason) {
-        self.lock().cancel_reason = Some(why);
+    /// Records the reason why the caller no longer waits for the call. Call it before dropping the call's future:
+    /// resources that close then see the reason.
+    pub fn set_cancel_reason(&self, reason: CancelReason) {
+        self.lock().cancel_reason = Some(reason);
     }
 
-    /// Returns why the caller no longer waits, if it was recorded.
+    /// Returns the reason why the caller no longer waits for the call, if it was recorded.
     pub fn cancel_reason(&self) -> Option<CancelReason> {
         self.lock().cancel_reason.clone()
     }
 
-    /// Clears the log for a new round, which is decided again. The cancel reason stays.
+    /// Clears the decisions and counters for a new round, which is decided again. The cancel reason stays.
     pub fn clear(&self) {
         let mut taken = self.lock();
         taken.steps.clear();
@@ -120,24 +121,24 @@ impl DecisionLog {
         taken.item = None;
     }
 
-    /// Records the resolved item.
+    /// Records the item that the called name resolved to.
     pub fn set_item(&self, item: Arc<Item>) {
         self.lock().item = Some(item);
     }
 
-    /// Returns the item of that name, once the pipeline has resolved it.
+    /// Returns the called item, once the pipeline has resolved its name.
     pub fn item(&self) -> Option<Arc<Item>> {
         self.lock().item.clone()
     }
 
-    /// Returns all decisions so far.
+    /// Returns all decisions on the call so far, in order.
     pub fn steps(&self) -> Vec<DecisionStep> {
         self.lock().steps.clone()
     }
 
-    /// Returns true if a decision so far satisfies the predicate.
-    pub fn any_step(&self, is: impl FnMut(&DecisionStep) -> bool) -> bool {
-        self.lock().steps.iter().any(is)
+    /// Returns true if a decision on the call so far satisfies the predicate.
+    pub fn any_step(&self, predicate: impl FnMut(&DecisionStep) -> bool) -> bool {
+        self.lock().steps.iter().any(predicate)
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, DecisionLogState> {

@@ -5,14 +5,14 @@ use crate::{
 };
 use std::sync::Arc;
 
-/// Dry run of a call, step by step.
+/// Result of a dry run: how the rules would decide a call, step by step.
 #[derive(Clone, Debug)]
 pub struct DryRun {
-    /// Evaluated steps, in pipeline order.
+    /// Decisions of the evaluated rules, in pipeline order.
     pub steps: Vec<DecisionStep>,
-    /// Predicted outcome.
+    /// Predicted outcome of the call.
     pub outcome: PredictedOutcome,
-    /// Step that determines the outcome; of several rules that require approval, the first.
+    /// Decision that determines the outcome; of several rules that require approval, that of the first.
     pub deciding_step: Option<DecisionStep>,
 }
 
@@ -30,7 +30,7 @@ pub enum PredictedOutcome {
 }
 
 impl PredictedOutcome {
-    /// Name of the outcome.
+    /// Returns the name of the predicted outcome, for example `allow`.
     pub fn as_str(self) -> &'static str {
         match self {
             PredictedOutcome::Allow => "allow",
@@ -67,7 +67,7 @@ impl Pipeline {
         way
     }
 
-    /// Names of the rules, in the order of evaluation.
+    /// Returns the names of the pipeline's rules, in the order of evaluation.
     pub fn rules(&self) -> Vec<&'static str> {
         let rules = self.rule_layers.iter().flat_map(|gate| &gate.rules);
         rules.map(|rule| rule.name()).collect()

@@ -4,10 +4,10 @@ use crate::OperatorDetail;
 use std::{borrow::Cow, fmt, sync::Arc, time::Duration};
 use toolgate_protocol::json::{Json, ObjectWriter};
 
-/// Cause of an error.
+/// Boxed cause of an [`Error`].
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-/// Error of a call or a list.
+/// Error of a call or a list request: a kind for code, a public message, and a cause for the log.
 pub struct Error {
     kind: ErrorKind,
     public_message: Cow<'static, str>,
@@ -19,29 +19,29 @@ pub struct Error {
 /// Error kind, by which code decides how to react.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ErrorKind {
-    /// The upstream server or a handler returned a JSON-RPC error; its code.
+    /// The upstream server or a handler returned a JSON-RPC error with this code.
     JsonRpc(i64),
     /// The upstream server's response exceeds a limit or cannot be parsed.
     BadResponse,
     /// A bug in this program, or a panic in a handler.
     Bug,
-    /// Too many concurrent calls or requests; the time to retry after, if known.
+    /// Too many concurrent calls or requests; with the time to retry after, if known.
     Busy(Option<Duration>),
     /// The caller disconnected, or the call was cancelled.
     Cancelled,
     /// The arguments do not match the input schema.
     InvalidArguments(Vec<SchemaViolation>),
-    /// The call timed out.
+    /// The call timed out before it had a result.
     TimedOut,
     /// The item does not exist, or this caller may not see it; the error does not say which.
     NotFound,
-    /// The call was refused.
+    /// A policy or an approver refused the call; with the reason.
     Refused(RefusalReason),
-    /// The scopes of the caller's token are insufficient; the scopes that the call needs.
+    /// The caller's access token lacks these scopes, which the call needs.
     InsufficientScope(Vec<String>),
     /// The client lacks a capability that the call needs.
     MissingCapability(RequiredCapability),
-    /// The upstream server failed.
+    /// The upstream server failed, for example because it stopped.
     Upstream,
 }
 
@@ -57,18 +57,18 @@ impl fmt::Display for NotSent {
 
 impl std::error::Error for NotSent {}
 
-/// Reason of a refusal.
+/// Reason why a call was refused.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum RefusalReason {
     /// A rule of the operator denies the call.
     Rule,
     /// An approver denied the call, with a reason that the model may read.
     Approver,
-    /// The approval request expired.
+    /// The approval request expired without a decision.
     Expired,
     /// An audit record could not be written, so nothing may happen.
     AuditUnavailable,
-    /// A sanitizer blocked the result.
+    /// A sanitizer blocked the result of the call.
     BlockedResult,
     /// The item is withheld from all callers, and this caller may know that.
     Withheld,
@@ -77,33 +77,33 @@ pub enum RefusalReason {
 /// Client capability that a call needs.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum RequiredCapability {
-    /// Form elicitation.
+    /// Capability for form elicitation (`elicitation/create`).
     Elicitation,
-    /// URL elicitation.
+    /// Capability for URL elicitation (`elicitation/create`).
     ElicitationUrl,
-    /// Sampling.
+    /// Capability for sampling (`sampling/createMessage`).
     Sampling,
-    /// Sampling with tools.
+    /// Capability for sampling with tools (`sampling/createMessage`).
     SamplingTools,
-    /// Roots.
+    /// Capability for roots (`roots/list`).
     Roots,
-    /// Tasks: the extension `io.modelcontextprotocol/tasks`, or tasks of 2025-11-25.
+    /// Capability for tasks: the extension `io.modelcontextprotocol/tasks`, or tasks of 2025-11-25.
     Tasks,
 }
 
-/// Violation of the input schema by the arguments.
+/// Violation of a tool's input schema by the arguments of a call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SchemaViolation {
-    /// Location as a JSON pointer; empty for the arguments as a whole.
+    /// Location of the invalid argument as a JSON pointer; empty for the arguments as a whole.
     pub path: String,
-    /// Expected value, as a phrase.
+    /// Value that the schema expects, as a phrase.
     pub expected: String,
     /// Kind and size of the received value; never a secret.
     pub received: String,
 }
 
 impl SchemaViolation {
-    /// Returns `{path, expected, got}`.
+    /// Returns the violation as the JSON object `{path, expected, got}`.
     pub fn json(&self) -> Json {
         let mut o = ObjectWriter::new();
         o.str("path", &self.path);
@@ -125,7 +125,7 @@ impl Error {
         }
     }
 
-    /// Returns the same error with its cause, for the log only.
+    /// Returns the same error with its cause, which only the log shows.
     pub fn with_source(mut self, source: impl Into<BoxError>) -> Error {
         self.source = Some(source.into());
         self
@@ -143,39 +143,39 @@ impl Error {
         false
     }
 
-    /// Returns the same error with details for the operator only.
+    /// Returns the same error with details that only the operator may read.
     pub fn with_detail(mut self, detail: OperatorDetail) -> Error {
         self.detail = Some(detail);
         self
     }
 
-    /// Returns the details for the operator only.
+    /// Returns the details of the error that only the operator may read.
     pub fn detail(&self) -> Option<&OperatorDetail> {
         self.detail.as_ref()
     }
 
-    /// Returns the same error, caused by these servers that are still starting, by configured id.
+    /// Returns the same error with the servers that cause it because they are still starting, by configured id.
     pub fn caused_by_starting(mut self, servers: impl IntoIterator<Item = Arc<str>>) -> Error {
         self.starting_servers.extend(servers);
         self
     }
 
-    /// Servers that are still starting, if they are the cause.
+    /// Returns the servers that cause the error because they are still starting.
     pub fn starting_servers(&self) -> &[Arc<str>] {
         &self.starting_servers
     }
 
-    /// Kind of the error, for code.
+    /// Returns the kind of the error, by which code decides how to react.
     pub fn kind(&self) -> &ErrorKind {
         &self.kind
     }
 
-    /// Public message, for people and models.
+    /// Returns the public message of the error, for people and models.
     pub fn public_message(&self) -> &str {
         &self.public_message
     }
 
-    /// Replaces the public message.
+    /// Replaces the public message of the error.
     pub fn set_public_message(&mut self, text: String) {
         self.public_message = Cow::Owned(text);
     }

@@ -6,12 +6,12 @@ use std::{
 };
 use toolgate_protocol::{json::Json, memory_budget::MemoryPermit};
 
-/// Memory permits of the messages that a call consists of. Clones share one set.
+/// Memory permits of a call's messages, held until the response has been sent. Clones share one set.
 #[derive(Clone, Default)]
 pub struct HeldPermits(Arc<Mutex<Vec<Arc<MemoryPermit>>>>);
 
 impl HeldPermits {
-    /// Holds the memory permit of this JSON text, if it has one.
+    /// Holds the memory permit of this JSON text, if it has one, until the call's response has been sent.
     pub fn hold(&self, json: &Json) {
         if let Some(claim) = json.permit() {
             let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -11,9 +11,10 @@ use toolgate_protocol::json::{Json, ObjectWriter};
 /// Input requests that have to be answered before a call can continue.
 #[derive(Clone, Debug, Default)]
 pub struct InputRequests {
-    /// Requests, each with its own key.
+    /// Input requests, each with its own key.
     pub requests: Vec<InputRequest>,
-    /// State that the layers need in the next round. The edge stores it, or seals it before it leaves the process.
+    /// State that the layers need in the next round of the call. The edge stores it, or seals it before it leaves the
+    /// process.
     pub slots: RoundSlots,
     /// Cleanup of a call that stays open at a server until the answers arrive.
     pub guard: PendingInputGuard,
@@ -35,13 +36,13 @@ impl PendingInputGuard {
         )))))])
     }
 
-    /// Adds the guards of another round.
+    /// Adds the cleanups of another guard, for example of another round.
     pub fn merge(&mut self, other: PendingInputGuard) {
         self.0.extend(other.0);
     }
 
-    /// Defuses the guard: the requests were sent, the answers arrive in a call of their own, and the state stays open
-    /// until then.
+    /// Disarms the guard, so that dropping it runs no cleanup. Call it once the requests were sent: the answers arrive
+    /// in a call of their own, and the state stays open until then.
     pub fn defuse(self) {
         for end in self.0 {
             end.take_cleanup();
@@ -69,16 +70,16 @@ impl fmt::Debug for PendingInputGuard {
     }
 }
 
-/// One input request.
+/// One input request of a call, with its key: approval, elicitation, sampling, roots or sign-in.
 #[derive(Clone, Debug)]
 pub struct InputRequest {
-    /// Key of the answer.
+    /// Key that identifies the input request and its answer.
     pub key: String,
-    /// Kind and content of the request.
+    /// Kind and content of the input request.
     pub kind: InputRequestKind,
 }
 
-/// Kind of an input request.
+/// Kind of an input request, with its content.
 #[derive(Clone, Debug)]
 pub enum InputRequestKind {
     /// Approval of the call by a person.
@@ -87,25 +88,25 @@ pub enum InputRequestKind {
     Elicit(Json),
     /// Sampling of the client's model: the parameters of `sampling/createMessage`.
     Sample(Json),
-    /// Roots of the client.
+    /// Listing of the client's roots (`roots/list`).
     Roots,
-    /// Sign-in page of this program for the caller's user. Servers cannot request it.
+    /// Sign-in of the caller's user to an upstream server, at a page of the gateway. Servers cannot request it.
     SignIn(SignInPage),
 }
 
-/// Sign-in page of this program, where a caller's user signs in to a server.
+/// Sign-in page of the gateway, where a caller's user signs in to an upstream server.
 #[derive(Clone)]
 pub struct SignInPage {
-    /// URL of the page. It grants no access by itself.
+    /// URL of the sign-in page. It grants no access by itself.
     pub url: String,
-    /// Message for the user.
+    /// Message that the client shows to the user.
     pub message: String,
     /// Notification of the completed sign-in, for a client that reports that it opened the page and now waits.
     pub completion: Option<Arc<dyn DecisionWaiter>>,
 }
 
 impl SignInPage {
-    /// Returns the parameters of `elicitation/create`.
+    /// Returns the parameters of `elicitation/create` that present the page as a URL elicitation.
     pub fn params(&self) -> Json {
         let mut params = ObjectWriter::new();
         params.str("mode", "url");
@@ -124,11 +125,11 @@ impl fmt::Debug for SignInPage {
 /// Request to approve one call.
 #[derive(Clone)]
 pub struct ApprovalRequest {
-    /// Id of the request in the inbox.
+    /// Id of the approval request in the approver's inbox.
     pub id: Arc<str>,
-    /// Item that the call uses.
+    /// Item that the call to approve uses.
     pub item: Arc<Item>,
-    /// Exact arguments of the call.
+    /// Exact arguments of the call to approve.
     pub arguments: Json,
     /// Reasons why approval is required.
     pub reasons: Vec<String>,
@@ -136,7 +137,7 @@ pub struct ApprovalRequest {
     pub expires: SystemTime,
     /// True if the caller's own client may present the request to its user.
     pub via_client: bool,
-    /// Future notification of the approver's decision.
+    /// Waiter that completes when an approver decides.
     pub waiter: Arc<dyn DecisionWaiter>,
 }
 
@@ -156,9 +157,9 @@ impl fmt::Debug for ApprovalRequest {
     }
 }
 
-/// Notification of a decision that a call waits for, on any channel.
+/// Waiter for a decision or sign-in that a call needs before it can continue.
 pub trait DecisionWaiter: Send + Sync + 'static {
-    /// Completes when the request is decided or expires; the caller then repeats the call.
+    /// Waits until the request is decided or expires; the caller then repeats the call.
     fn wait_for_decision(&self) -> BoxFuture<'static, ()>;
 
     /// Marks the caller as waiting until the returned value is dropped. Dropping it does not invalidate the approval.

@@ -5,14 +5,14 @@ use crate::{
 };
 use std::sync::Arc;
 
-/// Layer around a service.
+/// Layer around a [`Service`]: observes, changes or rejects lists, calls and subscriptions.
 ///
 /// A layer forwards at most once and never spawns tasks. It releases its resources in `Drop`.
 pub trait Layer: Send + Sync + 'static {
-    /// Name of the layer's policy, one word.
+    /// Name of the layer's policy in decision logs, one word.
     fn name(&self) -> &'static str;
 
-    /// Names of the layer's policies from the caller to the service, if it combines several.
+    /// Returns the names of the layer's policies from the caller to the service, if it combines several.
     fn policy_names(&self) -> Vec<&'static str> {
         vec![self.name()]
     }
@@ -20,10 +20,10 @@ pub trait Layer: Send + Sync + 'static {
     /// Handles a list request; forwards it by default.
     fn list<'a>(
         &'a self,
-        ask: ListRequest,
+        request: ListRequest,
         next: Next<'a>,
     ) -> BoxFuture<'a, Result<Catalog, Error>> {
-        next.list(ask)
+        next.list(request)
     }
 
     /// Handles a call; forwards it by default.
@@ -34,10 +34,10 @@ pub trait Layer: Send + Sync + 'static {
     /// Handles a subscription to changes; forwards it by default.
     fn changes<'a>(
         &'a self,
-        want: ChangeFilter,
+        filter: ChangeFilter,
         next: Next<'a>,
     ) -> BoxFuture<'a, Result<ChangeStream, Error>> {
-        next.changes(want)
+        next.changes(filter)
     }
 }
 
@@ -100,7 +100,7 @@ where
     FnLayer { name, call }
 }
 
-/// Layer of a function; see [`from_fn`].
+/// Layer that [`from_fn`] creates from an async function around each call.
 #[derive(Clone, Copy, Debug)]
 pub struct FnLayer<F> {
     name: &'static str,
@@ -120,8 +120,8 @@ where
     }
 }
 
-/// Remaining layers and the service. Not `Clone`: a layer forwards at most once, except for retries with
-/// [`Next::attempt`].
+/// Remaining layers of the pipeline and the service behind them. Not `Clone`: a layer forwards at most once, except for
+/// retries with [`Next::attempt`].
 pub struct Next<'a> {
     layers: &'a [Arc<dyn Layer>],
     service: &'a dyn Service,
@@ -136,9 +136,9 @@ impl<'a> Next<'a> {
         }
     }
 
-    /// Lists items through the remaining layers without using up the one permitted forward.
-    pub fn lookup(&self, ask: ListRequest) -> BoxFuture<'a, Result<Catalog, Error>> {
-        self.fork_for_lookup().list(ask)
+    /// Lists items through the remaining layers, without using up the layer's one forward.
+    pub fn lookup(&self, request: ListRequest) -> BoxFuture<'a, Result<Catalog, Error>> {
+        self.fork_for_lookup().list(request)
     }
 
     /// Forwards a call that a retry may forward again. Use it only for calls that are safe to repeat: what follows acts
@@ -147,17 +147,17 @@ impl<'a> Next<'a> {
         self.fork_for_lookup().call(call)
     }
 
-    /// Forwards a list to the next layer.
-    pub fn list(self, ask: ListRequest) -> BoxFuture<'a, Result<Catalog, Error>> {
+    /// Forwards a list request to the next layer.
+    pub fn list(self, request: ListRequest) -> BoxFuture<'a, Result<Catalog, Error>> {
         match self.layers.split_first() {
             Some((layer, rest)) => layer.list(
-                ask,
+                request,
                 Next {
                     layers: rest,
                     service: self.service,
                 },
             ),
-            None => self.service.list(ask),
+            None => self.service.list(request),
         }
     }
 
@@ -175,17 +175,17 @@ impl<'a> Next<'a> {
         }
     }
 
-    /// Forwards a subscription to the next layer.
-    pub fn changes(self, want: ChangeFilter) -> BoxFuture<'a, Result<ChangeStream, Error>> {
+    /// Forwards a subscription to changes to the next layer.
+    pub fn changes(self, filter: ChangeFilter) -> BoxFuture<'a, Result<ChangeStream, Error>> {
         match self.layers.split_first() {
             Some((layer, rest)) => layer.changes(
-                want,
+                filter,
                 Next {
                     layers: rest,
                     service: self.service,
                 },
             ),
-            None => self.service.changes(want),
+            None => self.service.changes(filter),
         }
     }
 

@@ -6,12 +6,12 @@
 use std::{fmt, sync::Arc};
 use toolgate_protocol::method::definition::ItemKind;
 
-/// Action of the gateway on a definition or on a whole list.
+/// Action of the gateway on a definition or list, such as dropped, withheld or repaired.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub enum NoteAction {
     /// The list could not be read. The last good list is used if there is one.
     ListFailed,
-    /// The item is not offered: nothing valid can be made of its definition.
+    /// The item is not offered, because its definition is invalid beyond repair.
     Dropped,
     /// The item exists, and callers can neither see it in a list nor use it.
     Withheld,
@@ -22,7 +22,7 @@ pub enum NoteAction {
 }
 
 impl NoteAction {
-    /// Name of the action in the console, on the command line and in the audit log.
+    /// Returns the name of the action in the console, on the command line and in the audit log.
     pub fn as_str(self) -> &'static str {
         match self {
             NoteAction::ListFailed => "failed",
@@ -34,17 +34,17 @@ impl NoteAction {
     }
 }
 
-/// Note on one item, stored in the item.
+/// Note for the operator on one item: an action of the gateway, and its reason.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct ItemNote {
-    /// Action of the gateway.
+    /// Action of the gateway on the item.
     pub action: NoteAction,
-    /// Reason; one line without control characters.
+    /// Reason of the action; one line without control characters.
     pub reason: Arc<str>,
 }
 
 impl ItemNote {
-    /// Creates a note; the reason becomes one line of at most 300 characters.
+    /// Creates a note on an item; the reason becomes one line of at most 300 characters.
     pub fn new(action: NoteAction, reason: &str) -> ItemNote {
         ItemNote {
             action,
@@ -53,21 +53,21 @@ impl ItemNote {
     }
 }
 
-/// Note on a definition of a server, or on one of its lists.
+/// Note for the operator on a definition of a server, or on one of its lists.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct DefinitionNote {
-    /// The configured id of the server.
+    /// Configured id of the server.
     pub server: Arc<str>,
     /// Kind of the item or of the list.
     pub kind: ItemKind,
-    /// Name at its server, or position in the list; empty for the list as a whole.
+    /// Name of the item at its server, or position in the list; empty for the list as a whole.
     pub name: Arc<str>,
-    /// Action and reason.
+    /// Action of the gateway, and its reason.
     pub note: ItemNote,
 }
 
 impl DefinitionNote {
-    /// Creates a note; name and reason become one line each, of bounded length.
+    /// Creates a note on a definition; name and reason become one line each, of bounded length.
     pub fn new(
         server: Arc<str>,
         kind: ItemKind,
@@ -104,8 +104,8 @@ impl fmt::Display for DefinitionNote {
     }
 }
 
-/// Reason of an item that the operator's configuration hides. The item has no note, and callers get the error for
-/// unknown items.
+/// Reason why an item is withheld if the operator's configuration hides it. The item has no note, and callers get the
+/// error for unknown items.
 pub const HIDDEN_BY_CONFIG: &str = "the configuration hides it";
 /// Maximum length of a note's reason, in characters.
 pub(crate) const MAX_REASON_CHARS: usize = 300;
@@ -113,7 +113,7 @@ pub(crate) const MAX_REASON_CHARS: usize = 300;
 pub(crate) const MAX_NAME_CHARS: usize = 128;
 /// Maximum number of notes on one item.
 pub(crate) const MAX_NOTES_PER_ITEM: usize = 8;
-/// Maximum number of notes on one list, besides those of its items.
+/// Maximum number of notes on one list of a server, besides those of its items.
 pub const MAX_NOTES_PER_LIST: usize = 200;
 
 /// Returns a server's text as one line: control characters become spaces.

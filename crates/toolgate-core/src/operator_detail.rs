@@ -18,12 +18,12 @@ use std::fmt;
 pub struct OperatorDetail(String);
 
 impl OperatorDetail {
-    /// Creates details from one line of text without secrets.
+    /// Creates operator details from one line of text without secrets.
     pub fn new(text: impl Into<String>) -> OperatorDetail {
         OperatorDetail(text.into())
     }
 
-    /// Returns the text for standard error, the console or the operator's terminal.
+    /// Returns the details as text for standard error, the console or the operator's terminal.
     pub fn for_operator(&self) -> &str {
         &self.0
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-/// State of a definition in comparison with its pin.
+/// State of a definition in comparison with its pin, the accepted digest.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum PinState {
     /// No definition of that name has been accepted.
@@ -14,7 +14,7 @@ pub enum PinState {
 }
 
 impl PinState {
-    /// Name of the state in rules, in the audit log and in the console.
+    /// Returns the name of the pin state in rules, in the audit log and in the console.
     pub fn as_str(self) -> &'static str {
         match self {
             PinState::New => "new",
@@ -24,21 +24,22 @@ impl PinState {
     }
 }
 
-/// Pin state of a server's original definition, before sanitizing and renaming.
+/// Pin state of an item's original definition, before sanitizing and renaming.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct DefinitionPin {
     /// SHA-256 of the definition's canonical form, hexadecimal.
     pub digest: Arc<str>,
-    /// Comparison with the accepted definition.
+    /// Result of the comparison with the accepted definition.
     pub state: PinState,
     /// Reason why the item is hidden from callers; `None` if it is visible.
     pub hidden_reason: Option<Arc<str>>,
-    /// Findings for a person to review, for example names that resemble other names.
+    /// Findings for a person who reviews the definition, for example names that resemble other names.
     pub review_flags: Vec<String>,
 }
 
 impl DefinitionPin {
-    /// Pin state of an item that no server listed. The gateway created it for a URI, so its definition cannot change.
+    /// Creates the pin state of an item that no server listed. The gateway created it for a URI, so its definition
+    /// cannot change.
     pub fn unlisted() -> DefinitionPin {
         DefinitionPin {
             digest: "".into(),
@@ -48,7 +49,7 @@ impl DefinitionPin {
         }
     }
 
-    /// Returns true if no server listed the item.
+    /// Returns true if no server listed the item, so that its definition cannot change.
     pub fn is_unlisted(&self) -> bool {
         self.digest.is_empty()
     }

@@ -7,7 +7,7 @@ use crate::{
 };
 use std::sync::Arc;
 
-/// Layers composed over a service; a service itself.
+/// Stack of layers over a service; a service itself.
 pub struct Pipeline {
     layers: Vec<Arc<dyn Layer>>,
     /// The layers with rules, from the caller to the service.
@@ -15,12 +15,12 @@ pub struct Pipeline {
     service: Arc<dyn Service>,
 }
 
-/// Builder of a pipeline, before the item of a call is resolved.
+/// Builder of a pipeline, for the layers before the item of a call is resolved.
 pub struct UnresolvedPipeline {
     layers: Vec<Arc<dyn Layer>>,
 }
 
-/// Builder of a pipeline, after the item of a call is resolved.
+/// Builder of a pipeline, for the layers after the item of a call is resolved.
 ///
 /// [`ResolvedPipeline::rule`] and [`ResolvedPipeline::sanitizer`] exist only here, so rules and sanitizers always see the item.
 pub struct ResolvedPipeline {
@@ -32,13 +32,13 @@ pub struct ResolvedPipeline {
 }
 
 impl Pipeline {
-    /// Starts an empty pipeline.
+    /// Returns a builder for a pipeline without layers.
     #[expect(clippy::new_ret_no_self, reason = "returns a pipeline builder")]
     pub fn new() -> UnresolvedPipeline {
         UnresolvedPipeline { layers: Vec::new() }
     }
 
-    /// Names of the policies, from the caller to the service.
+    /// Returns the names of the pipeline's policies, from the caller to the service.
     pub fn policy_names(&self) -> Vec<&'static str> {
         self.layers
             .iter()
@@ -52,13 +52,13 @@ impl Pipeline {
 }
 
 impl UnresolvedPipeline {
-    /// Adds a layer around all that follow.
+    /// Adds a layer that wraps all layers added later.
     pub fn layer(mut self, layer: impl Layer) -> UnresolvedPipeline {
         self.layers.push(Arc::new(layer));
         self
     }
 
-    /// Adds layers around all that follow, the first outermost.
+    /// Adds layers that wrap all layers added later, the first outermost.
     pub fn layers(mut self, layers: impl IntoIterator<Item = impl Layer>) -> UnresolvedPipeline {
         for layer in layers {
             self = self.layer(layer);
@@ -66,7 +66,8 @@ impl UnresolvedPipeline {
         self
     }
 
-    /// Resolves the item of each call for the layers below. A name that the caller may not see is unknown.
+    /// Adds the layer that resolves the name of each call to an item, for the layers added later. A name that the
+    /// caller may not see is unknown.
     pub fn resolve(mut self) -> ResolvedPipeline {
         self.layers.push(Arc::new(ResolveLayer));
         ResolvedPipeline {
@@ -79,14 +80,14 @@ impl UnresolvedPipeline {
 }
 
 impl ResolvedPipeline {
-    /// Adds a rule. Adjacent rules are evaluated together by one layer.
+    /// Adds a rule, which decides before each call. Adjacent rules are evaluated together by one layer.
     pub fn rule(mut self, rule: impl Rule) -> ResolvedPipeline {
         self.flush_sanitizers();
         self.rules.push(Box::new(rule));
         self
     }
 
-    /// Adds rules in order.
+    /// Adds rules, which decide before each call in this order.
     pub fn rules(mut self, rules: impl IntoIterator<Item = impl Rule>) -> ResolvedPipeline {
         for rule in rules {
             self = self.rule(rule);
@@ -94,28 +95,29 @@ impl ResolvedPipeline {
         self
     }
 
-    /// Adds an approval step for the adjacent rules above. Without one, calls for which they ask are rejected.
-    pub fn optional_approval(mut self, confirm: Option<Arc<dyn ApprovalStep>>) -> ResolvedPipeline {
-        if let Some(confirm) = confirm {
-            self.flush_pending(Some(confirm));
+    /// Adds an approval step for the rules added just before, if there is one. Without one, calls for which they ask
+    /// are rejected.
+    pub fn optional_approval(mut self, step: Option<Arc<dyn ApprovalStep>>) -> ResolvedPipeline {
+        if let Some(step) = step {
+            self.flush_pending(Some(step));
         }
         self
     }
 
-    /// Adds an approval step for the adjacent rules above.
-    pub fn approval(mut self, confirm: impl ApprovalStep) -> ResolvedPipeline {
-        self.flush_pending(Some(Arc::new(confirm)));
+    /// Adds the approval step for the rules added just before.
+    pub fn approval(mut self, step: impl ApprovalStep) -> ResolvedPipeline {
+        self.flush_pending(Some(Arc::new(step)));
         self
     }
 
-    /// Adds a layer around all that follow.
+    /// Adds a layer that wraps all layers added later.
     pub fn layer(mut self, layer: impl Layer) -> ResolvedPipeline {
         self.flush_pending(None);
         self.layers.push(Arc::new(layer));
         self
     }
 
-    /// Adds layers around all that follow, the first outermost.
+    /// Adds layers that wrap all layers added later, the first outermost.
     pub fn layers(mut self, layers: impl IntoIterator<Item = impl Layer>) -> ResolvedPipeline {
         for layer in layers {
             self = self.layer(layer);
@@ -123,14 +125,15 @@ impl ResolvedPipeline {
         self
     }
 
-    /// Adds a sanitizer. The last one added sees content first. Adjacent sanitizers share one layer.
-    pub fn sanitizer(mut self, scrub: impl Sanitizer) -> ResolvedPipeline {
+    /// Adds a sanitizer of the content that servers return. The last one added sees content first. Adjacent sanitizers
+    /// share one layer.
+    pub fn sanitizer(mut self, sanitizer: impl Sanitizer) -> ResolvedPipeline {
         self.flush_rules(None);
-        self.sanitizers.push(Arc::new(scrub));
+        self.sanitizers.push(Arc::new(sanitizer));
         self
     }
 
-    /// Adds sanitizers in order. The last one sees content first.
+    /// Adds sanitizers of the content that servers return, in order. The last one sees content first.
     pub fn sanitizers(
         mut self,
         sanitizers: impl IntoIterator<Item = impl Sanitizer>,
@@ -141,13 +144,13 @@ impl ResolvedPipeline {
         self
     }
 
-    /// Completes the pipeline with a service.
-    pub fn service(mut self, end: Arc<dyn Service>) -> Pipeline {
+    /// Completes the pipeline with the service that the layers wrap.
+    pub fn service(mut self, service: Arc<dyn Service>) -> Pipeline {
         self.flush_pending(None);
         Pipeline {
             layers: self.layers,
             rule_layers: self.rule_layers,
-            service: end,
+            service,
         }
     }
 

@@ -1,10 +1,10 @@
 //! Principals that an authorization server attests.
 
-/// Principal of a caller, from a verified access token. Contains no token.
+/// Principal that an authorization server attests in a verified access token. Contains no token.
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub struct Principal {
-    /// Issuer: the authorization server that issued the token.
+    /// Issuer identifier of the authorization server that issued the token.
     pub issuer: String,
     /// Subject of the token; unique at the issuer.
     pub subject: String,
@@ -17,7 +17,7 @@ pub struct Principal {
 }
 
 impl Principal {
-    /// Creates a principal without scopes.
+    /// Creates a principal from issuer and subject, without scopes.
     pub fn new(issuer: impl Into<String>, subject: impl Into<String>) -> Principal {
         Principal {
             issuer: issuer.into(),
@@ -26,7 +26,7 @@ impl Principal {
         }
     }
 
-    /// Returns true if the token has this scope.
+    /// Returns true if the principal's token has this scope.
     pub fn has_scope(&self, scope: &str) -> bool {
         self.scopes.iter().any(|has| has == scope)
     }

@@ -3,33 +3,34 @@
 use std::{fmt, sync::Arc};
 use toolgate_protocol::{json::Json, method::notifications::Progress};
 
-/// Event during a call.
+/// Event during a call: a progress or log message notification.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ReporterEvent {
-    /// Progress notification.
+    /// Progress of the call.
     Progress(Progress),
-    /// Log message notification.
+    /// Log message of the upstream server.
     Log(LogMessage),
 }
 
-/// Log message of a server.
+/// Log message of an upstream server (`notifications/message`).
 #[derive(Clone, Debug, PartialEq)]
 pub struct LogMessage {
     /// Severity, as in the protocol, for example `warning`.
     pub level: String,
-    /// Name of the logger.
+    /// Name of the server's logger.
     pub logger: Option<String>,
-    /// Data of the message.
+    /// Content of the log message, any JSON.
     pub data: Json,
 }
 
 /// Receiver of the events of one call. It must not block, and may drop progress that has no listener.
 pub trait EventSink: Send + Sync + 'static {
-    /// Handles an event.
+    /// Handles an event of the call.
     fn report(&self, event: ReporterEvent);
 }
 
-/// Channel for events to the caller before the outcome. Without a listener it does nothing.
+/// Channel for progress and log messages of a call to its caller, before the outcome. Without a listener it does
+/// nothing.
 #[derive(Clone, Default)]
 pub struct CallReporter {
     sink: Option<Arc<dyn EventSink>>,
@@ -39,50 +40,50 @@ pub struct CallReporter {
 }
 
 impl CallReporter {
-    /// Creates a reporter that sends all events to `to`.
-    pub fn new(to: Arc<dyn EventSink>) -> CallReporter {
+    /// Creates a reporter that sends all events of a call to this sink.
+    pub fn new(sink: Arc<dyn EventSink>) -> CallReporter {
         CallReporter {
-            sink: Some(to),
+            sink: Some(sink),
             reads_content: true,
             min_log_level: None,
         }
     }
 
-    /// Returns the same reporter for log messages of at least this severity. Upstream servers are asked for log
-    /// messages only if a caller requested them.
-    pub fn with_min_log_level(mut self, least: Option<&'static str>) -> CallReporter {
-        self.min_log_level = least;
+    /// Returns the same reporter with the minimum severity of the log messages that its caller requests. Upstream
+    /// servers are asked for log messages only if a caller requested them.
+    pub fn with_min_log_level(mut self, min_level: Option<&'static str>) -> CallReporter {
+        self.min_log_level = min_level;
         self
     }
 
-    /// Returns a reporter that sends all events to `to` instead, for a layer that observes events without reading their
-    /// content. The requested log level and the content flag stay the same.
-    pub fn with_sink(&self, to: Arc<dyn EventSink>) -> CallReporter {
+    /// Returns a reporter that sends all events to another sink. Use it in a layer that observes events without reading
+    /// their content. The requested log level and the content flag stay the same.
+    pub fn with_sink(&self, sink: Arc<dyn EventSink>) -> CallReporter {
         CallReporter {
-            sink: Some(to),
+            sink: Some(sink),
             ..*self
         }
     }
 
-    /// Sends an event.
+    /// Sends a progress or log event to the caller.
     pub fn send(&self, event: ReporterEvent) {
         if let Some(to) = &self.sink {
             to.report(event);
         }
     }
 
-    /// Returns true if there is a listener. Without one, creating an event is wasted work.
+    /// Returns true if there is a listener for events. Without one, creating an event is wasted work.
     pub fn has_listener(&self) -> bool {
         self.sink.is_some()
     }
 
-    /// Returns true if a listener reads the content of events. A layer that only counts events listens without reading,
-    /// and unread content needs no sanitizing.
+    /// Returns true if a listener reads the content of events, and does not only count them. A layer that only counts
+    /// events listens without reading, and unread content needs no sanitizing.
     pub fn reads_content(&self) -> bool {
         self.reads_content
     }
 
-    /// Lowest severity of requested log messages; `None` if none are requested.
+    /// Returns the minimum severity of requested log messages; `None` if none are requested.
     pub fn min_log_level(&self) -> Option<&'static str> {
         self.min_log_level
     }

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use toolgate_protocol::json::Json;
 
-/// State that layers need when the call is repeated, one slot a layer. The edge seals the slots before they leave the
-/// process.
+/// State that layers keep between the rounds of a call, one slot a layer. The edge seals the slots before they leave
+/// the process.
 pub type RoundSlots = BTreeMap<String, String>;
 
 /// Round of a repeated call: its number, the answers of the client, and the slots of the layers.
@@ -14,12 +14,12 @@ pub struct Round {
     pub number: u32,
     /// Answers of the client, by the key of their input request.
     pub answers: Vec<(String, Json)>,
-    /// State that the layers stored in earlier rounds.
+    /// State that the pipeline's layers stored in earlier rounds of the call.
     pub slots: RoundSlots,
 }
 
 impl Round {
-    /// Returns the answer to the input request with this key.
+    /// Returns the client's answer to the input request with this key.
     pub fn answer(&self, key: &str) -> Option<&Json> {
         self.answers.iter().find(|(k, _)| k == key).map(|(_, v)| v)
     }

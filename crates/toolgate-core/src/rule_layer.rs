@@ -9,7 +9,7 @@ use crate::{
 use std::sync::Arc;
 use toolgate_protocol::{json::Json, placeholder};
 
-/// Decision of a rule on a call.
+/// Decision of a rule on a call: allow, ask for approval, or deny.
 #[derive(Debug)]
 pub enum RuleDecision {
     /// Allows the call.
@@ -32,20 +32,21 @@ impl RuleDecision {
     }
 }
 
-/// A decision that is ready, or a future of one. Rules never wait for a person.
+/// Decision of a rule: ready, or a future of it. Rules never wait for a person.
 pub enum MaybeReady<'a> {
-    /// The decision is ready.
+    /// The decision of the rule is ready.
     Ready(RuleDecision),
-    /// The decision has to be awaited.
+    /// The decision of the rule has to be awaited.
     Pending(BoxFuture<'a, RuleDecision>),
 }
 
-/// Rule that decides before a call. One layer evaluates all rules, for lists and calls alike.
+/// Rule that decides before a call whether it is allowed, needs approval, or is denied. One layer evaluates all rules,
+/// for lists and calls alike.
 pub trait Rule: Send + Sync + 'static {
-    /// Name of the rule's policy, one word.
+    /// Returns the name of the rule's policy, one word.
     fn name(&self) -> &'static str;
 
-    /// Returns true if the caller may know of the item. To this caller a hidden item does not exist.
+    /// Returns true if the caller may know that the item exists. To this caller a hidden item does not exist.
     fn is_visible(&self, _caller: &Caller, _item: &Item) -> bool {
         true
     }
@@ -56,12 +57,13 @@ pub trait Rule: Send + Sync + 'static {
         true
     }
 
-    /// Reason why the item is hidden: for the audit log, never for the caller.
+    /// Returns the reason why the item is hidden: for the audit log, never for the caller.
     fn hidden_reason(&self, _caller: &Caller, _item: &Item) -> String {
         String::new()
     }
 
-    /// Reason why the resource at a URI is hidden although the template that matches it is visible: for the audit log.
+    /// Returns the reason why the resource at a URI is hidden although the template that matches it is visible. It is
+    /// for the audit log.
     fn hidden_uri_reason(&self, _caller: &Caller, _template: &Item, _uri: &str) -> Option<String> {
         None
     }
@@ -71,7 +73,7 @@ pub trait Rule: Send + Sync + 'static {
         true
     }
 
-    /// Decides a call.
+    /// Decides whether a call is allowed, needs approval, or is denied.
     fn decide<'a>(&'a self, call: &'a Call, item: &'a Item) -> MaybeReady<'a>;
 
     /// Decides a call in a dry run. It must have no effect: a rule whose `decide` has side effects overrides this
@@ -115,9 +117,10 @@ impl Rule for Arc<dyn Rule> {
     }
 }
 
-/// Approval step for calls that rules leave to a person. It never waits itself: only edges wait.
+/// Step that obtains a person's approval for calls that rules leave to a person. It never waits itself: only edges
+/// wait.
 pub trait ApprovalStep: Send + Sync + 'static {
-    /// Requests one approval for all reasons, or redeems one that was given.
+    /// Requests one approval of the call for all reasons, or redeems one that was given.
     fn request_approval<'a>(
         &'a self,
         call: &'a Call,
@@ -125,25 +128,25 @@ pub trait ApprovalStep: Send + Sync + 'static {
         reasons: Vec<String>,
     ) -> BoxFuture<'a, Result<ApprovalOutcome, Error>>;
 
-    /// Describes, for a dry run, who would be asked.
+    /// Describes, for a dry run, the approver who would be asked.
     fn explain(&self, _call: &Call, _item: &Item) -> String {
         "a person is asked for approval".to_owned()
     }
 }
 
-/// Result of the approval step.
+/// Outcome of the approval step: approved, approved with edits, or input required.
 #[derive(Debug)]
 pub enum ApprovalOutcome {
-    /// The call is approved, now or earlier, with state for the next round.
+    /// The call is approved, now or in an earlier round.
     Approved {
-        /// State for the slot `confirm`.
+        /// State for the slot `confirm` of the call's next round.
         slot: Option<String>,
     },
-    /// The approver changed the arguments; all rules evaluate them again.
+    /// The approver changed the arguments of the call; all rules evaluate them again.
     ApprovedWithEdits {
-        /// State for the slot `confirm`.
+        /// State for the slot `confirm` of the call's next round.
         slot: Option<String>,
-        /// Arguments that the approver wrote.
+        /// Arguments of the call that the approver wrote.
         arguments: Json,
     },
     /// Input requests to an approver have to be answered first.

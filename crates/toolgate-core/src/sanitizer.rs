@@ -9,30 +9,30 @@ use std::sync::{Arc, Mutex, PoisonError};
 use toolgate_protocol::method::definition::ItemKind;
 use toolgate_protocol::method::output::Output;
 
-/// Untrusted content on its way to the caller. Exhaustive on purpose: a new variant breaks the build of every
-/// sanitizer.
+/// Untrusted content of a server on its way to the caller. Exhaustive on purpose: a new variant breaks the build of
+/// every sanitizer.
 #[derive(Debug)]
 pub enum UntrustedContent<'a> {
-    /// Instructions of a server.
+    /// Instructions of a server for the model.
     Instructions(&'a mut String),
     /// Error of the upstream server.
     Error(&'a mut Error),
-    /// Progress or log message.
+    /// Progress or log message of a call.
     Event(&'a mut ReporterEvent),
-    /// Definition. To replace it, assign another item.
+    /// Definition of an item. To replace it, assign another item.
     Item(&'a mut Arc<Item>),
     /// Result of a call.
     Output(&'a mut Output),
-    /// Input requests.
+    /// Input requests of a server.
     InputRequests(&'a mut InputRequests),
 }
 
 /// Sanitizer: changes or blocks untrusted content from a server.
 pub trait Sanitizer: Send + Sync + 'static {
-    /// Name of the sanitizer's policy, one word.
+    /// Returns the name of the sanitizer's policy, one word.
     fn name(&self) -> &'static str;
 
-    /// Sanitizes a value in place.
+    /// Changes or blocks untrusted content in place.
     ///
     /// # Errors
     /// Returns an error if the value must not reach the caller: a call fails with it, and an item is withheld with it.
@@ -44,7 +44,8 @@ pub trait Sanitizer: Send + Sync + 'static {
         value: UntrustedContent<'_>,
     ) -> Result<(), Error>;
 
-    /// Sanitizes content that belongs to a call. Override it to record changes in the decision log.
+    /// Changes or blocks untrusted content that belongs to a call, in place. Override it to record changes in the
+    /// decision log.
     ///
     /// # Errors
     /// As [`Sanitizer::sanitize`].
@@ -108,7 +109,7 @@ where
     FnSanitizer { name, sanitize }
 }
 
-/// Sanitizer of a function; see [`from_fn`].
+/// Sanitizer that [`from_fn`] creates from a function.
 #[derive(Clone, Copy, Debug)]
 pub struct FnSanitizer<F> {
     name: &'static str,
@@ -133,12 +134,12 @@ where
     }
 }
 
-/// Context of the call that the content belongs to.
+/// Call that untrusted content belongs to: its id and its decision log.
 #[derive(Clone, Debug)]
 pub struct SanitizeContext {
-    /// Id of the call.
+    /// Id of the call that the content belongs to.
     pub call_id: Arc<str>,
-    /// Decision log that records changes.
+    /// Decision log of the call, which records changes of the content.
     pub decision_log: DecisionLog,
 }
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use toolgate_protocol::method::definition::Definition;
 
 impl Error {
-    /// Error for a call of an item that may exist at one of these servers, which are still starting.
+    /// Creates the error for a call of an item that one of these still starting servers may offer.
     pub fn unknown_while_starting(kind: ItemKind, name: &str, servers: Vec<Arc<str>>) -> Error {
         let ids = servers.join(", ");
         let are = match servers.len() {

@@ -10,7 +10,8 @@ use std::{
 };
 use tokio::sync::watch;
 
-/// Task mode of a call. The order matters: the mode of a call only ever increases.
+/// Task mode of a call: inline, eligible or task (MCP tasks). The order matters: the mode of a call only ever
+/// increases.
 #[derive(Clone, Copy, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
 pub enum TaskMode {
     /// Not a task: the caller waits for the result.
@@ -22,7 +23,7 @@ pub enum TaskMode {
     Task,
 }
 
-/// Handle by which a call requests to continue as a task. Clones share one state.
+/// Handle by which a call requests to continue as an MCP task. Clones share one state.
 ///
 /// Only an edge turns a call into a task. The default handle belongs to a caller without task support; requests on it
 /// have no effect.
@@ -39,7 +40,7 @@ struct TaskControlState {
 }
 
 impl TaskControl {
-    /// Creates a handle, and a receiver of the task mode for the edge.
+    /// Creates a task control for a call, and the receiver of its task mode for the edge.
     pub fn new() -> (TaskControl, watch::Receiver<TaskMode>) {
         let said = TaskControlState::default();
         let heard = said.mode.subscribe();
@@ -58,20 +59,20 @@ impl TaskControl {
         self.0.is_some()
     }
 
-    /// Returns true if the caller supports tasks.
+    /// Returns true if the caller supports MCP tasks.
     pub fn is_supported(&self) -> bool {
         self.0.is_some()
     }
 
-    /// Returns true if the call runs as a task.
+    /// Returns true if the call runs as an MCP task.
     pub fn is_task(&self) -> bool {
         self.0
             .as_ref()
             .is_some_and(|said| *said.mode.borrow() == TaskMode::Task)
     }
 
-    /// Records that the server continues the call even if this process ends, and the round by which the next process
-    /// finds the call there. The last round replaces earlier ones.
+    /// Records the round by which another process can resume the call. The server then continues the call even if this
+    /// process ends. The last round replaces earlier ones.
     pub fn set_resume_round(&self, round: Round) {
         if let Some(said) = &self.0 {
             said.resume_round.send_replace(Some(round));
@@ -90,7 +91,7 @@ impl TaskControl {
         }
     }
 
-    /// Returns true if another process resumes the call.
+    /// Returns true if the call was handed over to another process, which resumes it.
     pub fn is_handed_over(&self) -> bool {
         let said = self.0.as_ref();
         said.is_some_and(|said| said.is_handed_over.load(Ordering::Acquire))

@@ -2,8 +2,9 @@
 
 use std::borrow::Cow;
 
-/// Escapes as `\uXXXX` all characters that are invisible, change the text direction, resemble a plain space or move the
-/// cursor. Line feeds stay. JSON remains the same JSON: a character beyond U+FFFF becomes two escapes.
+/// Escapes invisible and misleading characters of untrusted text as `\uXXXX`. These are characters that are invisible,
+/// change the text direction, resemble a plain space or move the cursor. Line feeds stay. JSON remains the same JSON: a
+/// character beyond U+FFFF becomes two escapes.
 pub fn visible(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -16,13 +17,13 @@ pub fn visible(text: &str) -> String {
     out
 }
 
-/// Escapes as [`visible`] does, and line feeds too, so that the text is one line.
+/// Escapes untrusted text as [`visible`] does, and line feeds too, so that the text is one line.
 pub fn visible_line(text: &str) -> String {
     visible(text).replace('\n', "\\u000a")
 }
 
-/// Escapes only characters that end a line, control a terminal or change the text direction (bidi), for logs that keep
-/// all others unchanged. JSON remains the same JSON.
+/// Escapes only line ends, terminal controls and bidi controls, for logs that keep all other characters. JSON remains
+/// the same JSON.
 pub fn escape_bidi(text: &str) -> Cow<'_, str> {
     if !text.contains(is_steering) {
         return Cow::Borrowed(text);

@@ -10,42 +10,44 @@ use std::path::Path;
 /// Size in bytes of one step when a segment is copied.
 const COPY_BYTES: usize = 64 * 1024;
 
-/// Disk that creates and opens segments. [`FileDisk`] is the real one.
+/// Disk that creates and opens segment files of the audit log. [`FileDisk`] is the real one.
 pub trait SegmentDisk: Debug + Send + Sync {
-    /// Creates a segment that must not exist yet, readable by its owner only.
+    /// Creates a segment file that must not exist yet, readable by its owner only.
     ///
     /// # Errors
     /// The error of the system; `AlreadyExists` if the file exists.
     fn create(&self, path: &Path) -> io::Result<Box<dyn OpenSegment>>;
 
-    /// Opens a segment for appending, truncates it to `length` bytes and syncs it.
+    /// Opens a segment file for appending, truncates it to `length` bytes and syncs it.
     ///
     /// # Errors
     /// The error of the system.
     fn resume(&self, path: &Path, length: u64) -> io::Result<Box<dyn OpenSegment>>;
 
-    /// Syncs the entries of a directory.
+    /// Syncs the entries of a directory, so that a created file survives a crash.
     ///
     /// # Errors
     /// The error of the system.
     fn sync_dir(&self, path: &Path) -> io::Result<()>;
 }
 
-/// Open segment. The journal does not use it again after an error other than `Interrupted`.
+/// Segment file of the audit log, open for appending. The journal does not use it again after an error other than
+/// `Interrupted`.
 pub trait OpenSegment: Send {
-    /// Appends a prefix of `bytes` and returns its length, like `write(2)`.
+    /// Appends a prefix of `bytes` to the segment and returns its length, like `write(2)`.
     ///
     /// # Errors
     /// The error of the system.
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize>;
 
-    /// Syncs everything that was written, like `fdatasync(2)`.
+    /// Syncs everything that was written to the segment, like `fdatasync(2)`.
     ///
     /// # Errors
     /// The error of the system.
     fn sync(&mut self) -> io::Result<()>;
 
-    /// Returns the identity and size of the open file; `None` if it is not a regular file and cannot be compared.
+    /// Returns the identity and size of the open segment file. `None` if it is not a regular file and cannot be
+    /// compared.
     ///
     /// # Errors
     /// The error of the system.
@@ -53,7 +55,7 @@ pub trait OpenSegment: Send {
         Ok(None)
     }
 
-    /// Copies the contents of the open file, even if it was deleted or renamed.
+    /// Copies the contents of the open segment file, even if it was deleted or renamed.
     ///
     /// # Errors
     /// The error of the system; `Unsupported` if the segment cannot be read.
@@ -62,20 +64,20 @@ pub trait OpenSegment: Send {
     }
 }
 
-/// Identity and size of an open file.
+/// Identity and size of an open segment file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileState {
-    /// Device number.
+    /// Device number of the file system.
     pub device: u64,
-    /// Inode number on the device.
+    /// Inode number of the file on the device.
     pub inode: u64,
-    /// Number of hard links; 0 once the file was deleted.
+    /// Number of hard links to the file; 0 once it was deleted.
     pub links: u64,
-    /// Size in bytes.
+    /// Size of the file in bytes.
     pub bytes: u64,
 }
 
-/// Disk that uses real files.
+/// [`SegmentDisk`] that uses real files.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FileDisk;
 

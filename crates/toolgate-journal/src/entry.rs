@@ -18,46 +18,46 @@ const BULKY_FIELDS: [&str; 3] = ["args", "res", "text"];
 /// Maximum length of a `call` id in bytes.
 const MAX_CALL_ID_BYTES: usize = 256;
 
-/// Event type, the field `ev` of a record.
+/// Event type of an audit record, its field `ev`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct AuditEvent(&'static str);
 
 impl AuditEvent {
-    /// A call is about to be sent to the upstream server. Needs the field `call`.
+    /// Audit event: a call is about to be sent to the upstream server. Needs the field `call`.
     pub const CALL_BEGIN: Self = Self("call.begin");
-    /// A call has ended and its response is about to be released. Needs the field `call`.
+    /// Audit event: a call has ended and its response is about to be released. Needs the field `call`.
     pub const CALL_END: Self = Self("call.end");
-    /// A call has an unknown outcome. Needs the field `call`.
+    /// Audit event: a call has an unknown outcome, for example after a crash. Needs the field `call`.
     pub const CALL_UNKNOWN: Self = Self("call.unknown");
-    /// A rule denied a call.
+    /// Audit event: a rule denied a call.
     pub const DENY: Self = Self("deny");
-    /// A client listed items.
+    /// Audit event: a client listed items.
     pub const LIST: Self = Self("list");
-    /// A tool's definition was seen and pinned for the first time.
+    /// Audit event: a tool's definition was seen and pinned for the first time.
     pub const TOOL_PINNED: Self = Self("tool.pinned");
-    /// A tool's definition differs from its pin.
+    /// Audit event: a tool's definition differs from its pin.
     pub const TOOL_CHANGED: Self = Self("tool.changed");
-    /// A tool's definition equals its pin again after a change.
+    /// Audit event: a tool's definition equals its pin again after a change.
     pub const TOOL_RETURNED: Self = Self("tool.returned");
-    /// An approver allowed or denied a call.
+    /// Audit event: an approver allowed or denied a call.
     pub const APPROVAL: Self = Self("approval");
-    /// The operator froze or thawed something.
+    /// Audit event: the operator froze or thawed a caller, a server or all calls (kill switch).
     pub const FREEZE: Self = Self("freeze");
-    /// The operator created or revoked an API key.
+    /// Audit event: the operator created or revoked an API key.
     pub const KEY: Self = Self("key");
-    /// An elicitation was sent to the client.
+    /// Audit event: an elicitation was sent to the client.
     pub const ELICIT: Self = Self("elicit");
-    /// Credentials were rejected.
+    /// Audit event: the credentials of a request were rejected.
     pub const AUTH_FAIL: Self = Self("auth.fail");
-    /// The configuration was reloaded.
+    /// Audit event: the configuration was reloaded.
     pub const POLICY_RELOAD: Self = Self("policy.reload");
-    /// A server became available.
+    /// Audit event: an upstream server became available.
     pub const UPSTREAM_UP: Self = Self("upstream.up");
-    /// A server became unavailable.
+    /// Audit event: an upstream server became unavailable.
     pub const UPSTREAM_DOWN: Self = Self("upstream.down");
-    /// Calls were rejected because of overload.
+    /// Audit event: calls were rejected because of overload.
     pub const OVERLOAD: Self = Self("overload");
-    /// The program is shutting down.
+    /// Audit event: the program is shutting down.
     pub const DRAIN: Self = Self("drain");
 
     pub(crate) const GENESIS: Self = Self("genesis");
@@ -66,7 +66,7 @@ impl AuditEvent {
     pub(crate) const SEGMENT_RETIRED: Self = Self("segment.retired");
     pub(crate) const SEGMENT_SEALED: Self = Self("segment.sealed");
 
-    /// Returns the text of `ev`.
+    /// Returns the name of the audit event, as in the field `ev`.
     pub fn as_str(&self) -> &'static str {
         self.0
     }
@@ -88,24 +88,24 @@ impl AuditEvent {
 }
 
 impl From<&'static str> for AuditEvent {
-    /// Creates an event from a name of at most 64 lower-case letters, digits, `.` and `_`. The name is checked when an
-    /// entry is appended.
+    /// Creates an audit event from a name of at most 64 lower-case letters, digits, `.` and `_`. The name is checked
+    /// when an entry is appended.
     fn from(name: &'static str) -> Self {
         Self(name)
     }
 }
 
-/// Event and its fields, before it is a record of a chain.
+/// Entry to append to the audit log: an event and its fields, not yet a record of a chain.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AuditEntry {
-    /// Event type.
+    /// Event type of the audit entry.
     pub event: AuditEvent,
-    /// Fields: integers, strings, booleans, arrays and objects; no fractions, no null.
+    /// Fields of the audit entry: integers, strings, booleans, arrays and objects; no fractions, no null.
     pub fields: Map<String, Value>,
 }
 
 impl AuditEntry {
-    /// Creates an entry without fields.
+    /// Creates an audit entry without fields.
     pub fn new(event: impl Into<AuditEvent>) -> Self {
         Self {
             event: event.into(),
@@ -113,7 +113,7 @@ impl AuditEntry {
         }
     }
 
-    /// Adds or replaces a field.
+    /// Adds or replaces a field of the audit entry.
     #[must_use]
     pub fn with(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
         self.fields.insert(name.into(), value.into());

@@ -5,26 +5,26 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Error of the journal.
+/// Error of the audit journal: it could not be opened, or could not record an entry.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Error {
     /// A file or directory could not be prepared when the journal was opened.
     Open {
-        /// Attempted operation, as a verb phrase.
+        /// File operation that failed, as a verb phrase.
         doing: &'static str,
-        /// File or directory.
+        /// File or directory that could not be prepared.
         path: PathBuf,
-        /// Error of the system.
+        /// Error of the operating system.
         cause: Arc<io::Error>,
     },
-    /// The entry is invalid, which is a mistake of the caller.
+    /// The entry to record is invalid, which is a mistake of the caller.
     Entry(String),
-    /// The queue is full. Nothing was recorded; the caller must reject the call.
+    /// The queue of the journal is full. Nothing was recorded; the caller must reject the call.
     Overloaded,
-    /// A write or a sync failed, now or earlier. Nothing is recorded until a repair succeeds.
+    /// A write or a sync of the journal failed, now or earlier. Nothing is recorded until a repair succeeds.
     Failed(Arc<str>),
-    /// The journal is closed.
+    /// The journal is closed and accepts no entries.
     Closed,
 }
 

@@ -24,15 +24,16 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::thread::{self, JoinHandle};
 use tokio::sync::oneshot;
 
-/// Health of the journal.
+/// Health of an audit journal: healthy, failed or closed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum JournalHealth {
-    /// The journal records.
+    /// The journal records entries.
     Healthy,
-    /// A write or a sync failed. Everything is rejected until a repair succeeds. Contains the error of the system.
+    /// A write or a sync of the journal failed. Everything is rejected until a repair succeeds. Contains the error of
+    /// the system.
     Failed(Arc<str>),
-    /// The journal is closed.
+    /// The journal is closed and accepts no entries.
     Closed,
 }
 
@@ -64,7 +65,8 @@ pub struct AuditJournal {
 }
 
 impl AuditJournal {
-    /// Continues a free chain of the directory or starts a new one. Blocks; call it before serving.
+    /// Opens the audit journal: continues a free hash chain of the directory or starts a new one. Blocks; call it
+    /// before serving.
     ///
     /// Skips a chain that another process uses, that does not verify, or that had a failed sync.
     ///
@@ -135,7 +137,7 @@ impl AuditJournal {
         })
     }
 
-    /// Queues an entry at once and resolves when its record is on disk.
+    /// Queues an entry for the audit log at once, and resolves when its record is on disk.
     ///
     /// The entry is recorded even if the future is dropped.
     ///
@@ -154,7 +156,7 @@ impl AuditJournal {
         }
     }
 
-    /// Queues an entry without waiting. A crash in the next milliseconds may lose it.
+    /// Queues an entry for the audit log without waiting for the disk. A crash in the next milliseconds may lose it.
     ///
     /// # Errors
     /// As [`append`](Self::append), except for failures after queueing.
@@ -162,8 +164,7 @@ impl AuditJournal {
         self.send(entry, None, false)
     }
 
-    /// Queues an entry like [`enqueue`](Self::enqueue), followed at once by a signed checkpoint.
-    /// Use it for an entry that may be the last for a while.
+    /// Queues an entry for the audit log like [`enqueue`](Self::enqueue), followed at once by a signed checkpoint.
     ///
     /// # Errors
     /// As [`enqueue`](Self::enqueue).
@@ -171,7 +172,7 @@ impl AuditJournal {
         self.send(entry, None, true)
     }
 
-    /// Returns the keyed digest of `bytes`: HMAC-SHA-256 as 64 hexadecimal digits.
+    /// Returns the keyed digest of `bytes` for audit records: HMAC-SHA-256 as 64 hexadecimal digits.
     ///
     /// Equal bytes have equal digests in all chains of the directory. Without `mac.key`, short contents cannot be
     /// guessed from their digest.
@@ -179,22 +180,24 @@ impl AuditJournal {
         self.keyed_digest_of_parts(|put| put(bytes))
     }
 
-    /// Returns the keyed digest of all pieces that `give` passes on, which avoids concatenating them.
+    /// Returns the keyed digest (HMAC-SHA-256) of all pieces that `give` passes on, which avoids concatenating them.
     pub fn keyed_digest_of_parts(&self, give: impl FnOnce(&mut dyn FnMut(&[u8]))) -> String {
         self.key.mac(give)
     }
 
-    /// Returns the id of the chain at the start. After a failed sync, receipts name another chain.
+    /// Returns the id of the hash chain that the journal wrote at its start. After a failed sync, receipts name another
+    /// chain.
     pub fn initial_chain(&self) -> &str {
         &self.chain
     }
 
-    /// Returns the public key of the checkpoints, 64 hexadecimal digits.
+    /// Returns the public key that verifies the journal's signed checkpoints, 64 hexadecimal digits.
     pub fn public_key(&self) -> &str {
         &self.public_key
     }
 
-    /// Returns why the checkpoint mirror lacks the newest checkpoint; `None` if it has it or no mirror is configured.
+    /// Returns the reason why the checkpoint mirror lacks the newest checkpoint. `None` if the mirror has it or none is
+    /// configured.
     pub fn mirror_error(&self) -> Option<String> {
         let place = self.shared.mirror_error.lock();
         place.unwrap_or_else(PoisonError::into_inner).clone()
@@ -208,7 +211,7 @@ impl AuditJournal {
         notice::notices(&self.dir)
     }
 
-    /// Returns the health of the journal.
+    /// Returns the health of the audit journal.
     pub fn health(&self) -> JournalHealth {
         if let Some(reason) = self.shared.failed() {
             return JournalHealth::Failed(reason);
@@ -221,7 +224,7 @@ impl AuditJournal {
         }
     }
 
-    /// Writes the queue and releases the chain. Blocks; later entries are rejected.
+    /// Closes the journal: writes the queued entries and releases the chain. Blocks; later entries are rejected.
     pub fn close(&self) {
         drop(
             self.queue

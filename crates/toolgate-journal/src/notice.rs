@@ -11,11 +11,11 @@ const ACKNOWLEDGED_SUFFIX: &str = "acknowledged";
 /// Subject of a notice about `mac.key`.
 pub(crate) const MAC_KEY: &str = "mac.key";
 
-/// Damage to the audit log that no operator has acknowledged.
+/// Notice of damage to the audit log that no operator has acknowledged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DamageNotice {
-    /// Subject: id of the damaged chain, `CHAIN.segment` for a displaced segment, or `mac.key`.
+    /// Damaged part of the log: chain id, `CHAIN.segment` for a displaced segment, or `mac.key`.
     pub subject: String,
     /// Description of the damage and the chain that continues.
     pub description: String,
@@ -53,7 +53,7 @@ pub(crate) fn is_known(dir: &Path, about: &str) -> bool {
     [OPEN_SUFFIX, ACKNOWLEDGED_SUFFIX].map(|state| file(dir, about, state).exists()) != [false; 2]
 }
 
-/// Returns the unacknowledged damage to an audit log directory, sorted by name.
+/// Returns the notices of unacknowledged damage to an audit log directory, sorted by name.
 ///
 /// # Errors
 /// The directory or a notice cannot be read.
@@ -76,7 +76,7 @@ pub fn notices(dir: &Path) -> io::Result<Vec<DamageNotice>> {
     Ok(all)
 }
 
-/// Marks a notice as acknowledged. Verifiers still report the damage.
+/// Marks a damage notice as acknowledged by an operator. Verifiers still report the damage.
 ///
 /// # Errors
 /// The notice cannot be renamed.

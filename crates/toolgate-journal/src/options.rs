@@ -6,33 +6,35 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Maximum size of a record in bytes, whatever the options say. Readers rely on it.
+/// Upper bound of the size of one audit record in bytes, whatever the options say. Readers rely on it.
 pub const MAX_RECORD_BYTES: usize = 1024 * 1024;
 
 /// Approximate maximum size of one write in bytes, which bounds the size of a torn write.
 pub(crate) const MAX_WRITE_BYTES: usize = 1024 * 1024;
 
-/// Options of a journal; [`JournalOptions::new`] has defaults that suit a gateway.
+/// Options of an [`AuditJournal`](crate::AuditJournal): directory, limits, rotation, checkpoints and retention.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct JournalOptions {
-    /// Directory of all chains. Created with mode 0700 if it does not exist.
+    /// Audit log directory, which contains all chains. Created with mode 0700 if it does not exist.
     pub dir: PathBuf,
-    /// Name and version of the program, for the `genesis` and `recovered` records.
+    /// Name and version of the program, for the records of a start (`genesis`, `recovered`).
     pub product: String,
-    /// Digest of the current configuration, for the same records.
+    /// Digest of the current configuration, for the records of a start (`genesis`, `recovered`).
     pub config_hash: String,
-    /// Additional fields of the `genesis` and `recovered` records (host, digest of the binary).
+    /// Additional fields of the records of a start (`genesis`, `recovered`), for example host and digest of the binary.
     pub extra_fields: Map<String, Value>,
-    /// Maximum number of queued entries; one more is [`Error::Overloaded`](crate::Error::Overloaded). Default: 8192.
+    /// Maximum number of entries that wait for the disk; one more is [`Error::Overloaded`](crate::Error::Overloaded).
+    /// Default: 8192.
     pub max_queue_entries: usize,
-    /// Maximum size of queued entries in bytes; more is `Overloaded` too. Default: 64 MiB.
+    /// Maximum total size of the entries that wait for the disk, in bytes; more is `Overloaded` too. Default: 64 MiB.
     pub max_queue_bytes: usize,
-    /// Maximum number of records that share one sync. Default: 256.
+    /// Maximum number of records that are written with one sync. Default: 256.
     pub max_batch_records: usize,
-    /// Maximum time to gather a batch while more entries arrive. An idle queue causes no wait. Default: 2 ms.
+    /// Maximum time to gather a batch of records while more entries arrive. An idle queue causes no wait. Default: 2
+    /// ms.
     pub max_batch_wait: Duration,
-    /// Maximum size of a record in bytes, clamped to 1 KiB ..= [`MAX_RECORD_BYTES`]. Default: 64 KiB.
+    /// Maximum size of one audit record in bytes, clamped to 1 KiB ..= [`MAX_RECORD_BYTES`]. Default: 64 KiB.
     pub max_record_bytes: usize,
     /// Size in bytes at which a segment is sealed, clamped to 4 KiB ..= 1 GiB. Default: 64 MiB.
     pub segment_bytes: u64,
@@ -42,23 +44,23 @@ pub struct JournalOptions {
     pub checkpoint_records: u64,
     /// Maximum time until a signed checkpoint covers a written record. Default: 5 seconds.
     pub checkpoint_interval: Duration,
-    /// Checkpoint mirror: a file, or a directory with a file per chain. Default: none.
+    /// Checkpoint mirror: a file, or a directory with a file per chain, that gets a copy of each signed checkpoint.
+    /// Default: none.
     pub checkpoint_mirror: Option<PathBuf>,
     /// Maximum age of sealed segments; older ones are retired at a start and at each rotation. `None` keeps all.
     pub retain_age: Option<Duration>,
     /// Maximum size of the chain in bytes; the oldest sealed segments above it are retired. `None` keeps all.
     pub retain_bytes: Option<u64>,
-    /// Suspends retention, like a file `hold` in the directory.
+    /// Suspends retention, so that no segment is retired, like a file `hold` in the directory.
     pub suspend_retention: bool,
-    /// Interval of repair attempts after a failure. Default: 1 second.
+    /// Interval of attempts to repair the journal after a disk failure. Default: 1 second.
     pub repair_interval: Duration,
     /// Disk that holds the segments; tests use one that fails.
     pub disk: Arc<dyn SegmentDisk>,
 }
 
 impl JournalOptions {
-    /// Creates options for a directory, with the default of each field, real files, no checkpoint mirror and no
-    /// retention.
+    /// Creates journal options for a directory, with the default of each field.
     pub fn new(dir: impl Into<PathBuf>) -> Self {
         Self {
             dir: dir.into(),

@@ -20,21 +20,21 @@ const MAX_POLL_BYTES: u64 = 1024 * 1024;
 /// Maximum length of a line in bytes. A longer one is not from the journal and is skipped in pieces.
 const MAX_LINE_BYTES: u64 = 1024 * 1024;
 
-/// Line of a segment, parsed but not verified.
+/// Line of an audit log segment, parsed as a record but not verified.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct SegmentLine {
-    /// Id of the chain, from its directory.
+    /// Id of the hash chain that the line belongs to, from its directory.
     pub chain: String,
-    /// Sequence number in the chain; 0 if the line cannot be parsed.
+    /// Sequence number of the record in its chain; 0 if the line cannot be parsed.
     pub seq: u64,
-    /// Write time in microseconds since the Unix epoch; 0 if the line cannot be parsed.
+    /// Write time of the record in microseconds since the Unix epoch; 0 if the line cannot be parsed.
     pub ts: u64,
-    /// Event type; `unreadable` if the line is not a JSON object.
+    /// Event type of the record; `unreadable` if the line is not a JSON object.
     pub event: String,
-    /// All members of the record.
+    /// All members of the record, including `seq` and `ev`.
     pub fields: Map<String, Value>,
-    /// Line as stored, without its newline.
+    /// Line as stored in the segment, without its newline.
     pub raw: String,
 }
 
@@ -62,7 +62,7 @@ impl SegmentLine {
     }
 }
 
-/// Returns the last `count` records of all chains, sorted by time, and within a chain by sequence number.
+/// Returns the last `count` records of an audit log directory, sorted by time, and within a chain by sequence number.
 ///
 /// # Errors
 /// A directory or file cannot be read.
@@ -70,7 +70,7 @@ pub fn tail(dir: &Path, count: usize) -> io::Result<Vec<SegmentLine>> {
     AuditFollower::with_tail(dir, count).map(|(lines, _)| lines)
 }
 
-/// Follower of an audit log directory: reads new records, also of new chains.
+/// Follower of an audit log directory: returns new records of all chains, including new chains.
 #[derive(Debug)]
 pub struct AuditFollower {
     dir: PathBuf,
@@ -79,7 +79,7 @@ pub struct AuditFollower {
 }
 
 impl AuditFollower {
-    /// Starts at the first record of every chain, for a full search.
+    /// Creates a follower that starts at the first record of every chain, for a full search.
     pub fn from_start(dir: &Path) -> Self {
         let (dir, places) = (dir.to_owned(), BTreeMap::new());
         Self {
@@ -88,7 +88,7 @@ impl AuditFollower {
         }
     }
 
-    /// Starts at the current end of every chain.
+    /// Creates a follower that starts at the current end of every chain.
     ///
     /// # Errors
     /// A directory or file cannot be read.
@@ -117,7 +117,7 @@ impl AuditFollower {
         ))
     }
 
-    /// Returns the records added since the last call, at most about 1 MiB of each chain.
+    /// Returns the records added since the last poll, at most about 1 MiB of each chain.
     ///
     /// # Errors
     /// A directory or file cannot be read. The next call then returns the same lines.

@@ -3,13 +3,13 @@
 use std::fmt;
 use std::sync::Arc;
 
-/// Position of a durable record; proof that the record is on disk.
+/// Receipt of an audit record that is on disk: its position in the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AuditReceipt {
-    /// Id of the chain.
+    /// Id of the hash chain that contains the record.
     pub chain: Arc<str>,
-    /// Sequence number of the record in the chain, from 1.
+    /// Sequence number of the record in its hash chain, from 1.
     pub seq: u64,
 }
 

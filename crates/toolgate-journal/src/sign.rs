@@ -57,8 +57,8 @@ impl fmt::Debug for CheckpointSigner {
     }
 }
 
-/// Returns the public key of the checkpoints of an audit log directory, 64 hexadecimal digits. Generates the key if
-/// there is none.
+/// Returns the public key that verifies the checkpoints of an audit log directory, 64 hexadecimal digits. Generates the
+/// key if there is none.
 ///
 /// # Errors
 /// The directory or the key cannot be read or created.

@@ -6,10 +6,10 @@ use crate::{
     method::initialize,
 };
 
-/// Maximum number of messages in a batch.
+/// Maximum number of JSON-RPC messages in one batch array; a larger batch is malformed.
 pub const MAX_BATCH_MESSAGES: usize = 64;
 
-/// Reads the messages of a batch one by one. Only 2025-03-26 has batches.
+/// Reads each message of a JSON-RPC batch array. Only 2025-03-26 has batches.
 ///
 /// # Errors
 /// Returns [`MalformedMessage`] if the value is not an array, is empty, or has more than [`MAX_BATCH_MESSAGES`] members. A member fails

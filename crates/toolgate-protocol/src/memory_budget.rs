@@ -9,16 +9,18 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-/// Number of copies of a message in memory: received, changed, forwarded and serialized.
+/// Number of copies of a message that a memory permit covers: received, changed, forwarded and serialized.
 pub const COPIES_PER_MESSAGE: u64 = 4;
-/// Maximum weight of a message that is not counted, in bytes. Most messages weigh less and take no lock.
+/// Maximum memory of a message that the memory budget does not count, in bytes. Most messages weigh less and take no
+/// lock.
 pub const MAX_UNCOUNTED_BYTES: u64 = 16 << 10;
-/// Memory of one value of a JSON text in a tree, in bytes, with its key and its share of the object.
+/// Estimated memory of one JSON value in a parsed tree, in bytes, with its key and its share of the object.
 pub const BYTES_PER_VALUE: u64 = 176;
-/// Additional memory of one object in a tree, in bytes.
+/// Estimated additional memory of one JSON object in a parsed tree, in bytes.
 pub const BYTES_PER_OBJECT: u64 = 640;
 
-/// Memory budget in bytes. No single scope may use more than half of it.
+/// Memory budget for the messages in flight, in bytes, shared by all callers and servers. No single scope may use more
+/// than half of it.
 pub struct MemoryBudget {
     limit: u64,
     usage: Mutex<BudgetUsage>,
@@ -31,7 +33,7 @@ struct BudgetUsage {
 }
 
 impl MemoryBudget {
-    /// Creates a budget of `limit` bytes.
+    /// Creates a memory budget of `limit` bytes.
     pub fn new(limit: u64) -> Arc<MemoryBudget> {
         Arc::new(MemoryBudget {
             limit,
@@ -39,7 +41,7 @@ impl MemoryBudget {
         })
     }
 
-    /// Memory in use, in bytes.
+    /// Returns the memory that is in use, in bytes.
     pub fn used(&self) -> u64 {
         self.lock().total
     }
@@ -80,7 +82,7 @@ impl MemoryBudget {
     }
 }
 
-/// Error of an exhausted memory budget. The message may be sent again once other calls have ended.
+/// Error of an exhausted [`MemoryBudget`]. The message may be sent again once other calls have ended.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct BudgetExceeded {
     by_scope: bool,
@@ -99,17 +101,18 @@ impl fmt::Display for BudgetExceeded {
 
 impl std::error::Error for BudgetExceeded {}
 
-/// Scope of a memory budget: one caller or one server. The default scope has no budget and counts nothing.
+/// Scope of a memory budget: the caller or server that a message counts for. The default scope has no budget and counts
+/// nothing.
 #[derive(Clone, Default)]
 pub struct BudgetScope(Option<(Arc<MemoryBudget>, Arc<str>)>);
 
 impl BudgetScope {
-    /// Creates the scope of this name.
-    pub fn of(room: &Arc<MemoryBudget>, who: Arc<str>) -> BudgetScope {
-        BudgetScope(Some((room.clone(), who)))
+    /// Creates the scope of a caller or server, by its name, in a memory budget.
+    pub fn of(budget: &Arc<MemoryBudget>, name: Arc<str>) -> BudgetScope {
+        BudgetScope(Some((budget.clone(), name)))
     }
 
-    /// Creates an empty permit.
+    /// Creates an empty memory permit in this scope, which covers no bytes yet.
     pub fn permit(&self) -> MemoryPermit {
         MemoryPermit {
             scope: self.clone(),
@@ -137,7 +140,7 @@ impl fmt::Debug for BudgetScope {
     }
 }
 
-/// Memory permit of one message. Dropping it releases the memory.
+/// Permit of a [`MemoryBudget`] for the memory of one message. Dropping it releases the memory.
 #[derive(Debug, Default)]
 pub struct MemoryPermit {
     scope: BudgetScope,
@@ -145,7 +148,7 @@ pub struct MemoryPermit {
 }
 
 impl MemoryPermit {
-    /// Grows the permit to cover a message of `bytes` bytes with its copies.
+    /// Grows the permit to cover a message of `bytes` bytes and its copies ([`COPIES_PER_MESSAGE`]).
     ///
     /// # Errors
     /// Returns an error if the budget is exhausted; the permit stays as it was.
@@ -153,7 +156,7 @@ impl MemoryPermit {
         self.cover_if_large(bytes.saturating_mul(COPIES_PER_MESSAGE))
     }
 
-    /// Grows the permit to cover `bytes` bytes, if they exceed [`MAX_UNCOUNTED_BYTES`].
+    /// Grows the permit to cover `bytes` bytes, but only if they exceed [`MAX_UNCOUNTED_BYTES`].
     ///
     /// # Errors
     /// Returns an error if the budget is exhausted; the permit stays as it was.
@@ -164,7 +167,7 @@ impl MemoryPermit {
         }
     }
 
-    /// Grows the permit to cover `bytes` bytes, however few.
+    /// Grows the permit to cover `bytes` bytes, including amounts below [`MAX_UNCOUNTED_BYTES`].
     ///
     /// # Errors
     /// Returns an error if the budget is exhausted; the permit stays as it was.
@@ -172,8 +175,8 @@ impl MemoryPermit {
         self.grow(bytes, false)
     }
 
-    /// Grows the permit to cover `bytes` bytes, even beyond the budget: for values derived from a message that is
-    /// covered.
+    /// Grows the permit to cover `bytes` bytes, even beyond the memory budget. Use it for values derived from a message
+    /// that is covered.
     pub fn cover_over_budget(&mut self, bytes: u64) {
         let _ = self.grow(bytes, true);
     }
@@ -190,7 +193,7 @@ impl MemoryPermit {
         Ok(())
     }
 
-    /// Returns true if the permit covers nothing.
+    /// Returns true if the permit covers no bytes.
     pub fn is_empty(&self) -> bool {
         self.bytes == 0
     }

@@ -2,41 +2,42 @@
 
 use crate::json::{Json, JsonKind, ObjectWriter};
 
-/// Request id: a string or an integer, repeated byte for byte in the reply.
+/// JSON-RPC request id: a string or an integer, repeated byte for byte in the reply.
 #[derive(Clone, Debug)]
 pub struct Id(Json);
 
-/// Comparison key of an id: `1` and `1.0` are the same id, `1` and `"1"` are not.
+/// Comparison key of a JSON-RPC id: `1` and `1.0` are the same id, `1` and `"1"` are not.
 #[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub enum IdKey {
-    /// An integer.
+    /// An integer id.
     Number(i64),
-    /// A string.
+    /// A string id.
     Text(String),
 }
 
 impl Id {
-    /// Maximum length of an id, in bytes of JSON text.
+    /// Maximum length of a JSON-RPC id, in bytes of JSON text.
     pub const MAX_ID_BYTES: usize = 512;
 
-    /// Reads an id. Returns `None` for a value other than a string or an integer, and beyond [`Id::MAX_ID_BYTES`].
+    /// Reads a JSON-RPC id. Returns `None` for a value other than a string or an integer, and beyond
+    /// [`Id::MAX_ID_BYTES`].
     pub fn read(json: &Json) -> Option<Id> {
         let fits = json.as_str().len() <= Id::MAX_ID_BYTES;
         let known = json.kind() == JsonKind::String || json.i64().is_some();
         (fits && known).then(|| Id(json.clone()))
     }
 
-    /// Creates an id for a request that this program sends.
+    /// Creates a numeric JSON-RPC id, for a request that this program sends.
     pub fn number(n: u64) -> Id {
         Id(Json::from_trusted_text(n.to_string()))
     }
 
-    /// Returns the id as JSON text.
+    /// Returns the JSON-RPC id as JSON text.
     pub fn json(&self) -> &Json {
         &self.0
     }
 
-    /// Returns the comparison key.
+    /// Returns the key by which the id is compared with other ids.
     pub fn key(&self) -> IdKey {
         match self.0.i64() {
             Some(n) => IdKey::Number(n),
@@ -54,11 +55,11 @@ impl PartialEq for Id {
 /// JSON-RPC error: a code, one short sentence, and data for programs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RpcError {
-    /// Error code; see [`code`].
+    /// JSON-RPC error code; see [`code`].
     pub code: i64,
-    /// Error message: one short sentence.
+    /// Message of the JSON-RPC error: one short sentence.
     pub message: String,
-    /// Details for programs.
+    /// Member `data` of the JSON-RPC error: details for programs.
     pub data: Option<Json>,
     /// True if an upstream server returned the error. Its code then does not determine the HTTP status of this
     /// connection. Never written.
@@ -66,7 +67,7 @@ pub struct RpcError {
 }
 
 impl RpcError {
-    /// Creates an error without data.
+    /// Creates a JSON-RPC error without `data`.
     pub fn new(code: i64, message: impl Into<String>) -> RpcError {
         RpcError {
             code,
@@ -76,19 +77,19 @@ impl RpcError {
         }
     }
 
-    /// Returns the same error with data.
+    /// Returns the same JSON-RPC error with this `data`.
     pub fn with_data(mut self, data: Json) -> RpcError {
         self.data = Some(data);
         self
     }
 
-    /// Returns the same error, marked as relayed from an upstream server.
+    /// Returns the same JSON-RPC error, marked as relayed from an upstream server.
     pub fn into_relayed(mut self) -> RpcError {
         self.relayed = true;
         self
     }
 
-    /// Reads an error object; `None` if it is invalid.
+    /// Reads a JSON-RPC error object; `None` if it is invalid.
     pub fn read(json: &Json) -> Option<RpcError> {
         let code = json.get("code")?.i64()?;
         let message = json.get("message")?.string()?;
@@ -100,7 +101,7 @@ impl RpcError {
         })
     }
 
-    /// Writes the error object.
+    /// Writes the JSON-RPC error object.
     pub fn json(&self) -> Json {
         let mut o = ObjectWriter::new();
         o.int("code", self.code);
@@ -112,66 +113,66 @@ impl RpcError {
     }
 }
 
-/// Error codes of JSON-RPC and of the protocol.
+/// JSON-RPC error codes of the base specification and of MCP.
 pub mod code {
-    /// Parse error: the text is not JSON.
+    /// JSON-RPC error code for text that is not JSON (parse error).
     pub const PARSE_ERROR: i64 = -32700;
-    /// Invalid request: the JSON is not a request.
+    /// JSON-RPC error code for JSON that is not a request (invalid request).
     pub const INVALID_REQUEST: i64 = -32600;
-    /// Method not found.
+    /// JSON-RPC error code for an unknown method.
     pub const METHOD_NOT_FOUND: i64 = -32601;
-    /// Invalid parameters; also an unknown tool.
+    /// JSON-RPC error code for invalid parameters, which include the name of an unknown tool.
     pub const INVALID_PARAMS: i64 = -32602;
-    /// Internal error of the server.
+    /// JSON-RPC error code for an internal error of the server.
     pub const INTERNAL_ERROR: i64 = -32603;
-    /// Resource not found (revisions up to 2025-11-25).
+    /// MCP error code for a resource that does not exist (revisions up to 2025-11-25).
     pub const RESOURCE_NOT_FOUND: i64 = -32002;
-    /// HTTP headers and body disagree (2026-07-28).
+    /// MCP error code for HTTP headers that disagree with the body (2026-07-28).
     pub const HEADER_MISMATCH: i64 = -32020;
-    /// The client did not declare a required capability (2026-07-28).
+    /// MCP error code for a required capability that the client did not declare (2026-07-28).
     pub const MISSING_CAPABILITY: i64 = -32021;
-    /// Unsupported protocol revision (2026-07-28).
+    /// MCP error code for an unsupported protocol revision (2026-07-28).
     pub const UNSUPPORTED_VERSION: i64 = -32022;
-    /// The client must open the URLs in `data.elicitations` first (2025-11-25).
+    /// MCP error code if the client must open the URLs in `data.elicitations` first (2025-11-25).
     pub const URL_ELICITATION_REQUIRED: i64 = -32042;
-    /// The caller's token lacks scopes. The code is our own; over HTTP the status is the same.
+    /// Error code of Toolgate for a caller whose access token lacks scopes. Over HTTP the status is 403 too.
     pub const INSUFFICIENT_SCOPE: i64 = 403;
 }
 
-/// JSON-RPC message.
+/// JSON-RPC message: a request, a notification or a reply.
 #[derive(Clone, Debug)]
 pub enum JsonRpcMessage {
-    /// Request, which expects a reply.
+    /// JSON-RPC request, which expects a reply.
     Request {
-        /// Id, repeated in the reply.
+        /// Id of the request, repeated in the reply.
         id: Id,
-        /// Method.
+        /// Method name of the request.
         method: String,
-        /// Parameters.
+        /// Parameters of the request.
         params: Option<Json>,
     },
-    /// Notification, which has no reply.
+    /// JSON-RPC notification, which has no reply.
     Notification {
-        /// Method.
+        /// Method name of the notification.
         method: String,
-        /// Parameters.
+        /// Parameters of the notification.
         params: Option<Json>,
     },
-    /// Reply to a request that this program sent.
+    /// JSON-RPC reply to a request that this program sent.
     Reply {
         /// Id of the request; absent if the peer could not read it.
         id: Option<Id>,
-        /// Result or error.
+        /// Result or error of the request.
         answer: Result<Json, RpcError>,
     },
 }
 
-/// Error of a JSON value that is not a valid message.
+/// Error of a JSON value that is not a valid JSON-RPC message.
 #[derive(Clone, Debug)]
 pub struct MalformedMessage {
-    /// Id of the request, if it is valid, so that the error can be returned.
+    /// Id of the malformed request, if it is valid, so that the error can be returned.
     pub id: Option<Id>,
-    /// Reason, lower case.
+    /// Reason why the message is malformed, lower case.
     pub reason: &'static str,
     /// True if the value was meant as a reply; replies are never answered.
     pub reply: bool,
@@ -180,14 +181,14 @@ pub struct MalformedMessage {
 }
 
 impl MalformedMessage {
-    /// Returns whether the peer gets an error response.
+    /// Returns true if the peer gets an error response to the malformed message.
     pub fn is_answered(&self) -> bool {
         !self.reply && !self.notification
     }
 }
 
 impl JsonRpcMessage {
-    /// Reads the envelope. The values of `params` and `result` stay raw.
+    /// Reads the JSON-RPC envelope of a message. The values of `params` and `result` stay raw.
     ///
     /// # Errors
     /// Returns [`MalformedMessage`] with the reason, for example a batch, an invalid id, a missing method, or a reply with
@@ -324,7 +325,7 @@ impl EnvelopeParts {
     }
 }
 
-/// Writes a request as one line without a line feed.
+/// Writes a JSON-RPC request as one line without a line feed.
 pub fn request(id: &Id, method: &str, params: Option<&Json>) -> String {
     envelope(json_bytes(params), |o| {
         o.raw("id", id.json());
@@ -335,7 +336,7 @@ pub fn request(id: &Id, method: &str, params: Option<&Json>) -> String {
     })
 }
 
-/// Writes a notification as one line without a line feed.
+/// Writes a JSON-RPC notification as one line without a line feed.
 pub fn notification(method: &str, params: Option<&Json>) -> String {
     envelope(json_bytes(params), |o| {
         o.str("method", method);
@@ -345,8 +346,8 @@ pub fn notification(method: &str, params: Option<&Json>) -> String {
     })
 }
 
-/// Writes a reply as one line without a line feed. Without a readable id the reply has none, as in the schemas since
-/// 2025-11-25.
+/// Writes a JSON-RPC response, a result or an error, as one line without a line feed. Without a readable id the reply
+/// has none, as in the schemas since 2025-11-25.
 pub fn reply(id: Option<&Id>, answer: &Result<Json, RpcError>) -> String {
     envelope(json_bytes(answer.as_ref().ok()), |o| {
         if let Some(id) = id {
@@ -359,10 +360,10 @@ pub fn reply(id: Option<&Id>, answer: &Result<Json, RpcError>) -> String {
     })
 }
 
-/// Writes a reply in which `fill` writes the members of the result directly into the buffer. `room` is their
-/// approximate size in bytes.
-pub fn reply_with(id: &Id, room: usize, fill: impl FnOnce(&mut ObjectWriter)) -> String {
-    envelope(room, |o| {
+/// Writes a JSON-RPC response in which `fill` writes the members of the result directly into the buffer. `capacity` is
+/// their approximate size in bytes.
+pub fn reply_with(id: &Id, capacity: usize, fill: impl FnOnce(&mut ObjectWriter)) -> String {
+    envelope(capacity, |o| {
         o.raw("id", id.json());
         o.object("result", fill);
     })

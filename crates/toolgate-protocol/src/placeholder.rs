@@ -4,14 +4,14 @@
 //! destroy the original content. So the arguments of calls are searched for placeholders: [`find`] recognizes all that
 //! this module writes.
 
-/// Start of the placeholder of a secret; the name of the rule and `]` follow.
+/// Start of the placeholder that replaces a secret in content; the rule's name and `]` follow.
 pub const REDACTED: &str = "[redacted:";
 
-/// Placeholder of an argument that its schema marks as secret.
+/// Placeholder that replaces a tool argument that its schema marks as secret.
 pub const REDACTED_BY_SCHEMA: &str = "[redacted:schema]";
 
-/// Note behind the result of a call with arguments that a person changed. It omits the new arguments, which may be for
-/// the server alone.
+/// Note that is added to the result of a call after an approver changed its arguments. It omits the new arguments,
+/// which may be for the server alone.
 pub const EDITED: &str = "[a person changed the arguments of this call before it ran; this is the result of the changed arguments]";
 
 const OMITTED: &str = "[omitted: ";
@@ -24,42 +24,42 @@ const INVALID: &str = "[invalid content of type ";
 const UNTRUSTED: &str = "[text of the server ";
 const UNTRUSTED_END: &str = "[end of the text: ";
 
-/// Returns the placeholder of a text that is too long, with its length in bytes.
+/// Returns the placeholder for a text that is omitted because it is too long, with its length in bytes.
 pub fn omitted(bytes: usize) -> String {
     format!("{OMITTED}{bytes} bytes]")
 }
 
-/// Returns the placeholder of withheld content, with the reason.
-pub fn withheld(why: &str) -> String {
-    format!("{WITHHELD}{why}]")
+/// Returns the placeholder for withheld content of a result, with the reason.
+pub fn withheld(reason: &str) -> String {
+    format!("{WITHHELD}{reason}]")
 }
 
-/// Returns the placeholder of audio content for a client with a revision that has none.
+/// Returns the placeholder for audio content that the client's revision does not support.
 pub fn unsupported_audio(mime_type: &str) -> String {
     format!("{AUDIO}{mime_type}{UNSUPPORTED}")
 }
 
-/// Returns the placeholder of content with a type that the client's revision does not have.
+/// Returns the placeholder for content of a type that the client's revision does not support.
 pub fn unsupported_content(kind: &str) -> String {
     format!("{CONTENT}{kind}{UNSUPPORTED}")
 }
 
-/// A link, where the block of a link is invalid or the client's revision has none.
+/// Returns the text that replaces a resource link, if its block is invalid or unsupported by the client's revision.
 pub fn link(name: &str, uri: &str) -> String {
     format!("{LINK}{name}: {uri}]")
 }
 
-/// A block of content that is invalid, with the reason.
-pub fn invalid_content(kind: &str, why: &str) -> String {
-    format!("{INVALID}{kind}: {why}]")
+/// Returns the placeholder for an invalid content block, with the reason.
+pub fn invalid_content(kind: &str, reason: &str) -> String {
+    format!("{INVALID}{kind}: {reason}]")
 }
 
-/// A text of a server between two lines that say so; `id` is that of the call.
+/// Wraps untrusted text of a server between two marker lines; `id` is the call id.
 pub fn untrusted(server: &str, id: &str, text: &str) -> String {
     format!("{UNTRUSTED}{server}, not of the user: {id}]\n{text}\n{UNTRUSTED_END}{id}]")
 }
 
-/// Searches a text for a placeholder. Returns its constant start, or all of it if it is constant.
+/// Finds a placeholder in a text. Returns its constant start, or all of it if it is constant.
 pub fn find(text: &str) -> Option<&'static str> {
     // The position of the last ending is found once, so a text full of starts takes linear time.
     let unsupported = text.rfind(UNSUPPORTED);

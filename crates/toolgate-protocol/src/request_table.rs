@@ -3,7 +3,8 @@
 use crate::message::{Id, IdKey};
 use std::collections::{BTreeMap, HashMap, btree_map::Entry};
 
-/// Table of the requests in flight with one peer. `T` waits for a reply; `R` executes a request of the peer.
+/// Table of the JSON-RPC requests in flight with one peer, sent and received. `T` waits for a reply; `R` executes a
+/// request of the peer.
 #[derive(Debug)]
 pub struct RequestTable<T, R> {
     next_id: u64,
@@ -13,7 +14,7 @@ pub struct RequestTable<T, R> {
     max_received: usize,
 }
 
-/// Reason why a request of the peer is rejected.
+/// Reason why a request that the peer sent is rejected.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum RequestTableError {
     /// The peer has a request with this id in flight; the earlier request stays valid.
@@ -33,7 +34,7 @@ impl<T, R> RequestTable<T, R> {
         }
     }
 
-    /// Registers a request to the peer and returns its new id. Ids are never reused.
+    /// Registers a request that is sent to the peer, and returns its new JSON-RPC id. Ids are never reused.
     pub fn register(&mut self, waiting: T) -> Id {
         let n = self.next_id;
         self.next_id += 1;
@@ -57,24 +58,24 @@ impl<T, R> RequestTable<T, R> {
         self.sent.get_mut(&sent_number(id)?)
     }
 
-    /// Returns all waiters, in no order.
+    /// Returns the waiters of all requests to the peer, in no order.
     pub fn waiters(&self) -> impl Iterator<Item = &T> {
         self.sent.values()
     }
 
-    /// Returns the id of the only request to the peer; `None` if there are none or several.
+    /// Returns the id of the only request in flight to the peer; `None` if there are none or several.
     pub fn only_sent_id(&self) -> Option<Id> {
         let mut numbers = self.sent.keys();
         let first = u64::try_from(*numbers.next()?).ok()?;
         numbers.next().is_none().then(|| Id::number(first))
     }
 
-    /// Removes and returns all waiters, after the peer disconnected.
+    /// Removes and returns the waiters of all requests to the peer, after it disconnected.
     pub fn drain_waiters(&mut self) -> Vec<T> {
         self.sent.drain().map(|(_, waiting)| waiting).collect()
     }
 
-    /// Registers a request of the peer.
+    /// Registers a request that the peer sent, with the worker that executes it.
     ///
     /// # Errors
     /// Returns a [`RequestTableError`] if the request must not be executed.
@@ -90,22 +91,24 @@ impl<T, R> RequestTable<T, R> {
         }
     }
 
-    /// Removes a completed request of the peer. `None` means that it was cancelled before, and no reply may be sent.
+    /// Removes a request of the peer once its worker completed. `None` means that it was cancelled before, and no reply
+    /// may be sent.
     pub fn finish(&mut self, id: &Id) -> Option<R> {
         self.received.remove(&id.key())
     }
 
-    /// Cancels a request of the peer. Returns its worker; `None` for an unknown or completed request, which is ignored.
+    /// Cancels a request of the peer and returns its worker. Returns `None` for an unknown or completed request, which
+    /// is ignored.
     pub fn cancel(&mut self, id: &Id) -> Option<R> {
         self.received.remove(&id.key())
     }
 
-    /// Removes and returns all workers, for a shutdown.
+    /// Removes and returns the workers of all requests of the peer, for a shutdown.
     pub fn drain_workers(&mut self) -> Vec<R> {
         std::mem::take(&mut self.received).into_values().collect()
     }
 
-    /// Number of requests of the peer in flight.
+    /// Returns the number of requests of the peer that are in flight.
     pub fn received_count(&self) -> usize {
         self.received.len()
     }

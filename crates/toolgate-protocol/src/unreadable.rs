@@ -12,32 +12,32 @@ const MAX_KEY_BYTES: usize = 8;
 /// Maximum number of reply ids that one text yields: those of one batch.
 const MAX_REPLIES: usize = crate::batch::MAX_BATCH_MESSAGES;
 
-/// Classification of a text that cannot be parsed as a message.
+/// Classification of a text that cannot be parsed as a JSON-RPC message.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct UnreadableText {
-    /// Ids of the requests that it replies to: the only id at the top level of each object that is a reply.
+    /// Ids of the requests that the text replies to: the only id at the top level of each object that is a reply.
     pub replies: Vec<Id>,
-    /// True if there is a reply, or a fragment of a message, without a reliable id.
+    /// True if the text has a reply, or a fragment of a message, without a reliable id.
     pub has_unidentified_reply: bool,
-    /// True if there is a request or a notification.
+    /// True if the text has a request or a notification.
     pub has_request: bool,
 }
 
 impl UnreadableText {
-    /// Classifies a complete text.
+    /// Classifies a complete text that cannot be parsed as a JSON-RPC message.
     pub fn of(text: &[u8]) -> UnreadableText {
         let mut scanner = UnreadableScanner::default();
         scanner.feed(text);
         scanner.finish()
     }
 
-    /// Returns true if nothing in it resembles a message, as in a line of a log.
+    /// Returns true if nothing in the text resembles a JSON-RPC message, as in a line of a log.
     pub fn is_no_message(&self) -> bool {
         self.replies.is_empty() && !self.has_unidentified_reply && !self.has_request
     }
 }
 
-/// Incremental classifier for text of any length, which stores only a few bytes of it.
+/// Incremental classifier of an unparsable text of any length, which stores only a few bytes of it.
 ///
 /// It follows strings and braces and relies on nothing else, so it goes on where the strict reader stops: beyond a limit, at a
 /// `NaN`, at bytes that are no UTF-8, at single quotes, as Python prints a dictionary. Only members at the top level of an object count, never what stands within a result.
@@ -83,7 +83,7 @@ struct EnvelopeMembers {
 }
 
 impl UnreadableScanner {
-    /// Processes the next bytes.
+    /// Classifies the next bytes of the text.
     pub fn feed(&mut self, mut bytes: &[u8]) {
         let more = MAX_HEAD_BYTES.saturating_sub(self.head.len());
         self.head.extend(bytes.iter().take(more));
@@ -103,7 +103,7 @@ impl UnreadableScanner {
         }
     }
 
-    /// Returns the classification at the end of the text.
+    /// Completes the text and returns its classification.
     pub fn finish(mut self) -> UnreadableText {
         self.end_of_value();
         if self.depth > 0 {

@@ -24,9 +24,9 @@ pub trait SignIn: Send + Sync + 'static {
     ) -> BoxFuture<'a, Result<Box<dyn PendingSignIn>, AuthError>>;
 }
 
-/// Sign-in in progress at an authorization server.
+/// Browser sign-in in progress at an authorization server, which waits for the redirect.
 pub trait PendingSignIn: Send {
-    /// Returns the redirect URI.
+    /// Returns the redirect URI to put into the authorization request.
     fn redirect_uri(&self) -> &str;
 
     /// Reports the issuer identifier of the authorization server before [`PendingSignIn::open_and_wait`].
@@ -35,7 +35,7 @@ pub trait PendingSignIn: Send {
         let _ = issuer;
     }
 
-    /// Opens the authorization URL for the user and returns the query of the redirect.
+    /// Opens the authorization URL for the user, waits for the redirect and returns its query.
     ///
     /// # Errors
     /// The redirect did not arrive.

@@ -7,23 +7,24 @@ use http::{HeaderMap, header::WWW_AUTHENTICATE};
 /// Maximum total length in bytes of the header values that are parsed.
 const MAX_CHALLENGE_BYTES: usize = 16 << 10;
 
-/// Authentication challenge of a response.
+/// Authentication challenge of a `WWW-Authenticate` header: a scheme and its parameters.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct AuthChallenge {
-    /// Authentication scheme in lower case.
+    /// Authentication scheme in lower case, for example `bearer`.
     pub scheme: String,
     parameters: Vec<(String, String)>,
 }
 
 impl AuthChallenge {
-    /// Returns the value of a parameter. `name` is in lower case; the names in a header are case-insensitive.
+    /// Returns the value of a challenge parameter such as `scope`. `name` is in lower case; the names in a header are
+    /// case-insensitive.
     pub fn parameter(&self, name: &str) -> Option<&str> {
         let found = self.parameters.iter().find(|(key, _)| key == name);
         found.map(|(_, value)| value.as_str())
     }
 }
 
-/// Parses all challenges of a response, in header order. Skips what it cannot parse.
+/// Parses all `WWW-Authenticate` challenges of a response, in header order. Skips what it cannot parse.
 pub fn parse_challenges(headers: &HeaderMap) -> Vec<AuthChallenge> {
     let mut all = Vec::new();
     let mut room = MAX_CHALLENGE_BYTES;

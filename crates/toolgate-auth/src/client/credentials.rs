@@ -4,10 +4,10 @@ use super::AuthError;
 use futures_util::future::BoxFuture;
 use http::{HeaderMap, Method, StatusCode, Uri};
 
-/// Outgoing request that needs credentials.
+/// Outgoing HTTP request to an MCP server that needs credentials.
 #[derive(Clone, Copy, Debug)]
 pub struct CredentialRequest<'a> {
-    /// HTTP method.
+    /// HTTP method of the request.
     pub method: &'a Method,
     /// Request URL; always on the origin of the server.
     pub uri: &'a Uri,
@@ -15,29 +15,29 @@ pub struct CredentialRequest<'a> {
     pub operation: Option<&'a str>,
 }
 
-/// Response that rejects a request with 401 or 403.
+/// HTTP response of an MCP server that rejects a request with 401 or 403.
 #[derive(Clone, Copy, Debug)]
 pub struct RejectedResponse<'a> {
-    /// HTTP status, 401 or 403.
+    /// HTTP status of the rejection, 401 or 403.
     pub status: StatusCode,
-    /// Headers of the response.
+    /// Headers of the rejection, including `WWW-Authenticate`.
     pub headers: &'a HeaderMap,
-    /// Headers that [`CredentialProvider::headers`] returned for the request.
+    /// Authentication headers that [`CredentialProvider::headers`] returned for the rejected request.
     pub sent_headers: &'a HeaderMap,
     /// Number of earlier rejections of the same request.
     pub previous_rejections: u32,
 }
 
-/// Retry decision after a rejected request.
+/// Decision after a rejected request: retry or give up.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum RetryDecision {
-    /// Send the request again with new headers.
+    /// The request is sent again with new headers.
     Retry,
-    /// Report the rejection to the caller.
+    /// The rejection is returned to the caller.
     GiveUp,
 }
 
-/// Credentials of a transport at one server. The headers are sent only to the origin of the server.
+/// Credentials of an HTTP transport at one MCP server. The headers are sent only to the origin of the server.
 ///
 /// Most programs use the OAuth client ([`Login`](super::OAuthClient)). Your own provider needs two methods:
 ///
@@ -68,7 +68,7 @@ pub enum RetryDecision {
 /// }
 /// ```
 pub trait CredentialProvider: Send + Sync + 'static {
-    /// Returns the authentication headers of one request. They are valid for this request only.
+    /// Returns the authentication headers for one HTTP request. They are valid for this request only.
     ///
     /// # Errors
     /// A token existed and cannot be obtained again.
@@ -77,7 +77,7 @@ pub trait CredentialProvider: Send + Sync + 'static {
         request: CredentialRequest<'a>,
     ) -> BoxFuture<'a, Result<HeaderMap, AuthError>>;
 
-    /// Handles a rejected request, for example by refreshing the token or by a step-up authorization.
+    /// Handles a 401 or 403, for example by refreshing the token or by a step-up authorization.
     ///
     /// # Errors
     /// The challenge cannot be satisfied; the text says what the user can do.
@@ -87,10 +87,10 @@ pub trait CredentialProvider: Send + Sync + 'static {
         refusal: RejectedResponse<'a>,
     ) -> BoxFuture<'a, Result<RetryDecision, AuthError>>;
 
-    /// Observes the headers of every other response.
+    /// Observes the headers of every response that is not a rejection.
     fn on_response(&self, _headers: &HeaderMap) {}
 
-    /// Returns whether a request may have to wait for a user to sign in.
+    /// Returns whether a request to the server may have to wait until a user signs in.
     fn may_wait_for_user(&self) -> bool {
         true
     }

@@ -4,7 +4,8 @@ use crate::fetch::FetchError;
 use std::fmt;
 use toolgate_core::OperatorDetail;
 
-/// Authorization error. Its text can be shown: it contains no secret and no path, and quotes peers only sanitized.
+/// OAuth client error: a category, and a text that can be shown. The text contains no secret and no path, and quotes
+/// peers only sanitized.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct AuthError {
     kind: AuthErrorKind,
@@ -12,48 +13,48 @@ pub struct AuthError {
     detail: Option<OperatorDetail>,
 }
 
-/// Categories of [`AuthError`].
+/// Category of an [`AuthError`].
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum AuthErrorKind {
-    /// A user has to sign in, and nobody can do so here.
+    /// A user has to sign in, and no sign-in is possible in this process.
     NeedsSignIn,
-    /// The authorization server or the user refused.
+    /// The authorization server or the user refused the authorization.
     Refused,
     /// An issuer, a resource or a `state` is not the expected one; a peer may be impersonating another.
     Unsafe,
-    /// A peer cannot be reached, or its response is malformed.
+    /// An OAuth peer cannot be reached, or its response is malformed.
     Unreachable,
-    /// A peer supports none of the required features.
+    /// The authorization server supports none of the required features.
     Unsupported,
-    /// The limit of attempts is reached.
+    /// The limit of attempts or requests is reached, here or at the authorization server.
     LimitReached,
     /// The credential store cannot be read or written.
     Store,
 }
 
 impl AuthError {
-    /// Creates an error with a text that contains no secret.
-    pub fn new(kind: AuthErrorKind, words: impl Into<String>) -> AuthError {
+    /// Creates an OAuth error with a text that contains no secret.
+    pub fn new(kind: AuthErrorKind, text: impl Into<String>) -> AuthError {
         AuthError {
             kind,
-            message: words.into(),
+            message: text.into(),
             detail: None,
         }
     }
 
-    /// Adds details that only the operator may read, such as the path of a file.
+    /// Adds details to the error that only the operator may read, such as the path of a file.
     pub fn with_detail(mut self, detail: OperatorDetail) -> AuthError {
         self.detail = Some(detail);
         self
     }
 
-    /// Returns the details for the operator.
+    /// Returns the details of the error that only the operator may read.
     pub fn detail(&self) -> Option<&OperatorDetail> {
         self.detail.as_ref()
     }
 
-    /// Returns the text followed by the operator's details, if there are any.
+    /// Returns the error's text followed by the operator's details, if there are any.
     pub fn for_operator(&self) -> String {
         match &self.detail {
             Some(detail) => format!("{}: {}", self.message, detail.for_operator()),
@@ -61,7 +62,7 @@ impl AuthError {
         }
     }
 
-    /// Returns the category.
+    /// Returns the category of the error.
     pub fn kind(&self) -> AuthErrorKind {
         self.kind
     }

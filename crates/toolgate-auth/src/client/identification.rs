@@ -10,8 +10,8 @@ use crate::{
     fetch::{AddressPolicy, FetchLimits, PeerFetcher},
 };
 
-/// Identification of a user: an authorization code flow without storage and refresh. It returns an access token for a
-/// resource, which that resource verifies like the token of any caller.
+/// Sign-in of a user only to identify them: an authorization code flow without storage and refresh. It returns an
+/// access token for a resource, which that resource verifies like the token of any caller.
 ///
 /// ```no_run
 /// # use toolgate_auth::{Url, client::{ClientAuthentication, LoopbackBrowser, UserIdentification, RegisteredClient}};
@@ -35,7 +35,8 @@ pub struct UserIdentification {
 }
 
 impl UserIdentification {
-    /// Creates an identification from an issuer that the operator configured, a resource, and a registered client.
+    /// Creates the identification of users at an issuer that the operator configured. The access token is for
+    /// `resource`.
     pub fn new(issuer: Url, resource: Url, client: RegisteredClient) -> UserIdentification {
         UserIdentification {
             reach: AddressPolicy::for_server(&issuer),
@@ -47,32 +48,33 @@ impl UserIdentification {
         }
     }
 
-    /// Sets the requested scopes; none by default.
+    /// Sets the scopes that the identification requests; none by default.
     #[must_use]
     pub fn scopes(mut self, scopes: ScopeSet) -> UserIdentification {
         self.scopes = scopes;
         self
     }
 
-    /// Sets which addresses the issuer may name. Default: [`AddressPolicy::for_server`] the issuer.
+    /// Sets the network addresses that the issuer's URLs may lead to. Default: [`AddressPolicy::for_server`] the
+    /// issuer.
     #[must_use]
-    pub fn reach(mut self, reach: AddressPolicy) -> UserIdentification {
-        self.reach = reach;
+    pub fn reach(mut self, policy: AddressPolicy) -> UserIdentification {
+        self.reach = policy;
         self
     }
 
-    /// Sets the size limits and timeouts of requests.
+    /// Sets the size limits and timeouts of HTTP requests to the issuer.
     #[must_use]
     pub fn limits(mut self, limits: FetchLimits) -> UserIdentification {
         self.limits = limits;
         self
     }
 
-    /// Signs the user in and returns the access token.
+    /// Signs the user in at the issuer and returns the access token.
     ///
     /// # Errors
     /// The issuer is unreachable or unsafe, the redirect did not arrive, or the sign-in was refused.
-    pub async fn token(&self, person: &dyn SignIn) -> Result<Secret, AuthError> {
+    pub async fn token(&self, user_agent: &dyn SignIn) -> Result<Secret, AuthError> {
         let fetcher =
             PeerFetcher::new(self.reach, self.limits.clone()).permit_origin_of(&self.issuer);
         let server = discovery::issuer(&fetcher, self.issuer.as_str()).await?;
@@ -90,7 +92,7 @@ impl UserIdentification {
             is_fallback: false,
             server,
         };
-        let visit = person.begin(None).await?;
+        let visit = user_agent.begin(None).await?;
         let pending = AuthorizationRequest::new(&found, &self.client, visit.redirect_uri())?;
         let query = visit
             .open_and_wait(pending.authorization_url(&self.scopes, self.reach)?)

@@ -33,8 +33,8 @@ const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(100);
 type OpenUrlFn = dyn Fn(&Url) + Send + Sync;
 type ReportIssuerFn = dyn Fn(&str) + Send + Sync;
 
-/// Browser sign-in: shows or opens a URL and receives the redirect at a loopback port, which is open only meanwhile.
-/// Requests without the `state` of this sign-in are rejected and change nothing.
+/// Browser sign-in with a loopback redirect: opens a URL and receives the redirect at a local port. The port is open
+/// only meanwhile. Requests without the `state` of this sign-in are rejected and change nothing.
 #[derive(Clone)]
 pub struct LoopbackBrowser {
     open: Arc<OpenUrlFn>,
@@ -44,8 +44,9 @@ pub struct LoopbackBrowser {
 }
 
 impl LoopbackBrowser {
-    /// Creates a browser from a function that receives the URL. The URL is `https`, or `http` on this machine, and has
-    /// no character that a terminal or a shell interprets. Pass it to a program as one argument, without a shell.
+    /// Creates a browser sign-in from a function that opens or shows the authorization URL. The URL is `https`, or
+    /// `http` on this machine, and has no character that a terminal or a shell interprets. Pass it to a program as one
+    /// argument, without a shell.
     pub fn new(open: impl Fn(&Url) + Send + Sync + 'static) -> LoopbackBrowser {
         LoopbackBrowser {
             open: Arc::new(open),
@@ -55,32 +56,29 @@ impl LoopbackBrowser {
         }
     }
 
-    /// Reports the issuer identifier of the authorization server before the URL opens; the URL may be on another host.
-    /// The identifier comes from the network.
+    /// Sets a function that gets the issuer identifier of the authorization server before the URL opens. The URL may be
+    /// on another host. The identifier comes from the network.
     #[must_use]
-    pub fn on_issuer(self, tell: impl Fn(&str) + Send + Sync + 'static) -> LoopbackBrowser {
-        let tell = Arc::new(tell);
+    pub fn on_issuer(self, report: impl Fn(&str) + Send + Sync + 'static) -> LoopbackBrowser {
+        let report = Arc::new(report);
         LoopbackBrowser {
-            report_issuer: tell,
+            report_issuer: report,
             ..self
         }
     }
 
-    /// Fixes the port of the redirect. Use it behind a tunnel, or if the authorization server knows only one redirect
-    /// URI.
+    /// Sets the loopback port of the redirect URI; a free port by default. Use it behind a tunnel, or if the
+    /// authorization server knows only one redirect URI.
     #[must_use]
     pub fn port(self, port: u16) -> LoopbackBrowser {
         let port = Some(port);
         LoopbackBrowser { port, ..self }
     }
 
-    /// Sets the timeout of the sign-in; 5 minutes by default.
+    /// Sets the timeout of the browser sign-in; 5 minutes by default.
     #[must_use]
-    pub fn timeout(self, wait: Duration) -> LoopbackBrowser {
-        LoopbackBrowser {
-            timeout: wait,
-            ..self
-        }
+    pub fn timeout(self, timeout: Duration) -> LoopbackBrowser {
+        LoopbackBrowser { timeout, ..self }
     }
 }
 

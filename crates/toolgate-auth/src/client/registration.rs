@@ -14,7 +14,7 @@ use crate::{
 use serde_json::json;
 use std::sync::Arc;
 
-/// Client authentication method at a token endpoint.
+/// Client authentication method at an OAuth token endpoint.
 #[derive(Clone)]
 #[non_exhaustive]
 pub enum ClientAuthentication {
@@ -26,30 +26,30 @@ pub enum ClientAuthentication {
     Basic(Secret),
     /// Client secret in the form (`client_secret_post`).
     Post(Secret),
-    /// Signed assertion (`private_key_jwt`).
+    /// Assertion that a private key signs (`private_key_jwt`).
     Key(Arc<SigningKey>),
 }
 
-/// OAuth client as it is registered at one authorization server.
+/// OAuth client registration at one authorization server: client id, authentication and redirect URI.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct RegisteredClient {
-    /// Client id.
+    /// Client id at the authorization server.
     pub id: String,
-    /// Client authentication method.
+    /// Client authentication method at the token endpoint.
     pub authentication: ClientAuthentication,
-    /// Redirect URI of a dynamic registration.
+    /// Redirect URI that a dynamic registration stated.
     pub redirect_uri: Option<String>,
-    /// Expiry of the client secret in seconds since the Unix epoch.
+    /// Expiry of the client secret in seconds since the Unix epoch; `None` if it does not expire.
     pub secret_expires_at: Option<u64>,
 }
 
 impl RegisteredClient {
-    /// Creates a client that was registered by other means.
-    pub fn new(id: impl Into<String>, authenticate: ClientAuthentication) -> RegisteredClient {
+    /// Creates a client registration from a client id that the authorization server issued by other means.
+    pub fn new(id: impl Into<String>, authentication: ClientAuthentication) -> RegisteredClient {
         RegisteredClient {
             id: id.into(),
-            authentication: authenticate,
+            authentication,
             redirect_uri: None,
             secret_expires_at: None,
         }
@@ -69,10 +69,10 @@ impl RegisteredClient {
 /// assert!(document.contains(r#""client_id":"https://app.example.com/client.json""#));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn client_document(at: &Url, name: &str, redirects: &[&str]) -> Result<String, AuthError> {
-    check_client_id_url(at)?;
+pub fn client_document(url: &Url, name: &str, redirects: &[&str]) -> Result<String, AuthError> {
+    check_client_id_url(url)?;
     let document = json!({
-        "client_id": at.as_str(),
+        "client_id": url.as_str(),
         "client_name": name,
         "redirect_uris": redirects,
         "grant_types": ["authorization_code", "refresh_token"],

@@ -18,13 +18,13 @@ const MAX_DEMANDED_SCOPES: usize = 64;
 pub struct ScopeSet(BTreeSet<String>);
 
 impl ScopeSet {
-    /// Parses a space-separated list of scopes. Skips invalid ones.
+    /// Parses a space-separated list of OAuth scopes. Skips invalid ones.
     pub fn parse(text: &str) -> ScopeSet {
         ScopeSet::from_scopes(text.split(' '))
     }
 
-    /// Creates a set from scopes. Skips invalid ones.
-    pub fn from_scopes<'a>(words: impl IntoIterator<Item = &'a str>) -> ScopeSet {
+    /// Creates a scope set from individual scopes. Skips invalid ones.
+    pub fn from_scopes<'a>(scopes: impl IntoIterator<Item = &'a str>) -> ScopeSet {
         let plain = |word: &&str| {
             !word.is_empty()
                 && word.len() <= MAX_SCOPE_BYTES
@@ -32,16 +32,16 @@ impl ScopeSet {
                     .bytes()
                     .all(|b| b.is_ascii_graphic() && b != b'"' && b != b'\\')
         };
-        let words = words.into_iter().filter(plain).take(MAX_SCOPES);
-        ScopeSet(words.map(str::to_owned).collect())
+        let scopes = scopes.into_iter().filter(plain).take(MAX_SCOPES);
+        ScopeSet(scopes.map(str::to_owned).collect())
     }
 
-    /// Returns whether the set is empty.
+    /// Returns whether the scope set is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Returns whether the set contains all of the others.
+    /// Returns whether the set contains all scopes of the other set.
     pub fn covers(&self, others: &ScopeSet) -> bool {
         others.0.is_subset(&self.0)
     }
@@ -59,7 +59,7 @@ impl ScopeSet {
         ScopeSet(self.0.iter().chain(new).cloned().collect())
     }
 
-    /// Returns the union of both sets.
+    /// Returns the union of two scope sets.
     #[must_use]
     pub fn union(&self, others: &ScopeSet) -> ScopeSet {
         ScopeSet(self.0.union(&others.0).take(MAX_SCOPES).cloned().collect())

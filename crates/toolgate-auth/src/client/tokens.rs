@@ -15,11 +15,12 @@ const MAX_ISSUED_TOKEN_BYTES: usize = 32 << 10;
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct OAuthCredential {
-    /// Issuer identifier. The tokens are never sent to another authorization server.
+    /// Issuer identifier of the authorization server that issued the tokens. The tokens are never sent to another
+    /// authorization server.
     pub issuer: String,
-    /// Resource identifier.
+    /// Resource identifier of the MCP server that the tokens are for.
     pub resource: String,
-    /// Access token.
+    /// OAuth access token for the resource.
     pub access_token: Secret,
     /// True if the tokens are DPoP-bound to [`OAuthCredential::dpop_key`].
     pub is_dpop_bound: bool,
@@ -28,9 +29,9 @@ pub struct OAuthCredential {
     /// End of use of the access token in seconds since the Unix epoch, slightly before its expiry. `None` if the server
     /// did not state a lifetime.
     pub expires_at: Option<u64>,
-    /// Refresh token.
+    /// OAuth refresh token, if the authorization server issued one.
     pub refresh_token: Option<Secret>,
-    /// Requested and granted scopes.
+    /// Scopes that were requested and granted.
     pub scopes: ScopeSet,
     /// Additional scopes that the server demanded while no user could sign in; the next sign-in requests them.
     pub demanded_scopes: ScopeSet,
@@ -39,7 +40,7 @@ pub struct OAuthCredential {
 }
 
 impl OAuthCredential {
-    /// Returns whether the access token can be used now.
+    /// Returns whether the access token can still be used.
     pub fn is_fresh(&self) -> bool {
         self.expires_at.is_none_or(|until| until > now())
     }

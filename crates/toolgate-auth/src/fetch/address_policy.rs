@@ -3,8 +3,8 @@
 use crate::Url;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Address policy of a [`PeerFetcher`](super::PeerFetcher), against SSRF.
-/// The default permits only public addresses, by `https`.
+/// Network addresses that a [`PeerFetcher`](super::PeerFetcher) may connect to, against SSRF. The default permits only
+/// public addresses, by `https`.
 ///
 /// ```
 /// use toolgate_auth::{Url, fetch::AddressPolicy};
@@ -24,12 +24,12 @@ pub struct AddressPolicy {
 }
 
 impl AddressPolicy {
-    /// Permits only public addresses.
+    /// Creates an address policy that permits only public addresses, by `https`.
     pub fn public() -> AddressPolicy {
         AddressPolicy::default()
     }
 
-    /// Permits what a server at a URL may name: also loopback if the server is on loopback, else only public addresses.
+    /// Creates the address policy for URLs that a server names: public addresses, and loopback if the server is there.
     pub fn for_server(server: &Url) -> AddressPolicy {
         AddressPolicy {
             loopback: server.is_loopback(),
@@ -46,7 +46,7 @@ impl AddressPolicy {
         }
     }
 
-    /// Also permits loopback addresses, with `http`.
+    /// Returns the address policy that also permits loopback addresses, with `http`.
     #[must_use]
     pub fn and_loopback(self) -> AddressPolicy {
         AddressPolicy {
@@ -55,9 +55,9 @@ impl AddressPolicy {
         }
     }
 
-    /// Also permits private networks: 10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16, 100.64.0.0/10, fc00::/7. A server can
-    /// then make this client send requests to machines that the server itself cannot reach. Link-local addresses, which
-    /// include cloud metadata services, stay forbidden.
+    /// Returns the address policy that also permits private networks. These are 10.0.0.0/8, 172.16.0.0/12,
+    /// 192.168.0.0/16, 100.64.0.0/10 and fc00::/7. A server can then make this client send requests to machines that
+    /// the server itself cannot reach. Link-local addresses, which include cloud metadata services, stay forbidden.
     #[must_use]
     pub fn danger_and_private(self) -> AddressPolicy {
         AddressPolicy {

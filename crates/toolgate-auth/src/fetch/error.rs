@@ -3,28 +3,29 @@
 use crate::Url;
 use std::fmt;
 
-/// Error of a fetch. Its text names the origin and contains nothing of the query, headers or body.
+/// Error of a [`PeerFetcher`](super::PeerFetcher) request, with a category. Its text names the origin and contains
+/// nothing of the query, headers or body.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct FetchError {
     kind: FetchErrorKind,
     message: String,
 }
 
-/// Categories of [`FetchError`].
+/// Category of a [`FetchError`].
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum FetchErrorKind {
-    /// The address policy forbids the request.
+    /// The address policy forbids the URL or its address.
     Forbidden,
-    /// No connection, or the connection broke.
+    /// The server cannot be reached, or the connection broke.
     Unreachable,
-    /// The timeout expired.
+    /// The timeout of the fetch expired.
     Timeout,
-    /// The response exceeds a size limit.
+    /// The response exceeds a size limit of the fetch.
     TooLarge,
-    /// A redirect that is not followed.
+    /// The response is a redirect that is not followed.
     Redirect,
-    /// The response is malformed.
+    /// The HTTP response or its content is malformed.
     Malformed,
 }
 
@@ -42,7 +43,7 @@ impl FetchError {
         }
     }
 
-    /// Returns the category.
+    /// Returns the category of the fetch error.
     pub fn kind(&self) -> FetchErrorKind {
         self.kind
     }

@@ -29,15 +29,15 @@ use toolgate_protocol::json::{Json, JsonLimits};
 /// Maximum size of a response head in bytes.
 const MAX_RESPONSE_HEAD_BYTES: usize = 64 << 10;
 
-/// Limits of a fetch.
+/// Limits of a [`PeerFetcher`]: timeout, body size and redirects.
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct FetchLimits {
     /// Timeout of a fetch including its redirects; 10 s by default.
     pub timeout: Duration,
-    /// Maximum size of a body in bytes; 1 MiB by default.
+    /// Maximum size of a response body in bytes; 1 MiB by default.
     pub max_body_bytes: usize,
-    /// Maximum number of redirects of a request, all on its origin; 3 by default.
+    /// Maximum number of redirects to follow, all on the origin of the request; 3 by default.
     pub max_redirects: usize,
 }
 
@@ -51,7 +51,7 @@ impl Default for FetchLimits {
     }
 }
 
-/// HTTP client for URLs that peers name, with an address policy and limits.
+/// HTTP client with SSRF protection for URLs that peers name.
 ///
 /// ```
 /// use toolgate_auth::{Url, fetch::{FetchLimits, PeerFetcher, AddressPolicy, FetchRequest}};
@@ -72,7 +72,7 @@ pub struct PeerFetcher {
     operator_urls: Vec<Url>,
 }
 
-/// HTTP request.
+/// HTTP request for a [`PeerFetcher`].
 #[derive(Clone)]
 pub struct FetchRequest {
     /// HTTP method, `GET` or `POST`.
@@ -86,7 +86,7 @@ pub struct FetchRequest {
 }
 
 impl FetchRequest {
-    /// Creates a `GET` request for a JSON document.
+    /// Creates a `GET` request that accepts JSON.
     pub fn get(url: Url) -> FetchRequest {
         FetchRequest {
             method: Method::GET,
@@ -97,7 +97,7 @@ impl FetchRequest {
         .with(header::ACCEPT, "application/json")
     }
 
-    /// Creates a `POST` request with a form.
+    /// Creates a `POST` request with a form-encoded body.
     pub fn form<'a>(url: Url, pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> FetchRequest {
         let mut form = form_urlencoded::Serializer::new(String::new());
         form.extend_pairs(pairs);
@@ -123,7 +123,7 @@ impl FetchRequest {
         .with(header::CONTENT_TYPE, "application/json")
     }
 
-    /// Adds a header that is not secret.
+    /// Adds an HTTP header that is not secret.
     #[must_use]
     pub fn with(mut self, name: header::HeaderName, value: &'static str) -> FetchRequest {
         self.headers.insert(name, HeaderValue::from_static(value));
@@ -138,9 +138,9 @@ impl FetchRequest {
     }
 }
 
-/// Complete HTTP response.
+/// Complete HTTP response of a [`PeerFetcher`].
 pub struct FetchResponse {
-    /// URL of the response, after redirects.
+    /// URL that the response came from, after redirects.
     pub url: Url,
     /// HTTP status.
     pub status: StatusCode,
@@ -151,7 +151,7 @@ pub struct FetchResponse {
 }
 
 impl FetchResponse {
-    /// Parses the body as strict JSON of any type.
+    /// Parses the response body as strict JSON of any type.
     ///
     /// # Errors
     /// [`FetchErrorKind::Malformed`]
@@ -162,29 +162,30 @@ impl FetchResponse {
 }
 
 impl PeerFetcher {
-    /// Creates a client with an address policy and limits. It opens no connection yet.
-    pub fn new(reach: AddressPolicy, limits: FetchLimits) -> PeerFetcher {
+    /// Creates an SSRF-protected HTTP client with an address policy and limits. It opens no connection yet.
+    pub fn new(policy: AddressPolicy, limits: FetchLimits) -> PeerFetcher {
         PeerFetcher {
-            policy: reach,
+            policy,
             limits,
             resolver: DnsResolver::System,
             operator_urls: Vec::new(),
         }
     }
 
-    /// Also allows the origin of a URL that the operator configured, wherever it is. Can be called several times.
+    /// Permits the origin of a URL that the operator configured, also at a private address. Can be called several
+    /// times.
     #[must_use]
     pub fn permit_origin_of(mut self, url: &Url) -> PeerFetcher {
         self.operator_urls.push(url.clone());
         self
     }
 
-    /// Creates a client for a URL that the operator configured and for URLs that its server names.
+    /// Creates an SSRF-protected HTTP client for a URL that the operator configured and for URLs that its server names.
     pub fn for_operator_url(url: &Url, limits: FetchLimits) -> PeerFetcher {
         PeerFetcher::new(AddressPolicy::for_server(url), limits).permit_origin_of(url)
     }
 
-    /// Checks whether the address policy permits a connection to an IP address for a URL.
+    /// Checks whether the address policy permits connecting to an IP address for a URL.
     ///
     /// # Errors
     /// The reason for which the policy forbids it.

@@ -9,7 +9,7 @@ pub use sign::{InvalidKey, SigningKey};
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 
-/// Signature algorithm. `none` and shared secrets (HMAC) do not exist here.
+/// JWS signature algorithm: ES256, RS256 or EdDSA. `none` and shared secrets (HMAC) do not exist here.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum SignatureAlgorithm {
@@ -22,7 +22,7 @@ pub enum SignatureAlgorithm {
 }
 
 impl SignatureAlgorithm {
-    /// Returns the `alg` name of headers and metadata.
+    /// Returns the JWS name of the algorithm, the value of `alg`.
     pub fn name(self) -> &'static str {
         match self {
             SignatureAlgorithm::Es256 => "ES256",
@@ -31,7 +31,7 @@ impl SignatureAlgorithm {
         }
     }
 
-    /// Returns the algorithm of an `alg` name, which is case-sensitive.
+    /// Returns the algorithm of a JWS `alg` name, which is case-sensitive.
     pub fn from_name(name: &str) -> Option<SignatureAlgorithm> {
         [
             SignatureAlgorithm::Es256,
@@ -43,12 +43,12 @@ impl SignatureAlgorithm {
     }
 }
 
-/// Encodes bytes as base64url without padding.
+/// Encodes bytes as base64url without padding (RFC 7515).
 pub fn encode(bytes: impl AsRef<[u8]>) -> String {
     URL_SAFE_NO_PAD.encode(bytes)
 }
 
-/// Decodes base64url. `None` if it has padding, invalid characters or trailing bits.
+/// Decodes base64url without padding (RFC 7515). `None` if it has padding, invalid characters or trailing bits.
 pub fn decode(text: &str) -> Option<Vec<u8>> {
     URL_SAFE_NO_PAD.decode(text).ok()
 }

@@ -10,7 +10,7 @@ use ring::{
 use serde_json::{Value, json};
 use std::fmt;
 
-/// Private signing key. It has no `Debug` and `Display`.
+/// Private key that signs JWTs. It has no `Debug` and `Display`.
 ///
 /// ```
 /// use serde_json::json;
@@ -47,7 +47,7 @@ impl fmt::Display for InvalidKey {
 impl std::error::Error for InvalidKey {}
 
 impl SigningKey {
-    /// Generates an ES256 key. Returns it together with its PKCS #8 form in Base64, for storage.
+    /// Generates an ES256 signing key. Returns it together with its PKCS #8 form in Base64, for storage.
     ///
     /// # Errors
     /// The system provides no random numbers.
@@ -59,7 +59,7 @@ impl SigningKey {
         Ok((key, Secret::new(STANDARD.encode(pkcs8.as_ref()))))
     }
 
-    /// Restores an ES256 key from the stored form that [`SigningKey::generate`] returned.
+    /// Restores an ES256 signing key from the stored form that [`SigningKey::generate`] returned.
     ///
     /// # Errors
     /// [`InvalidKey`]: the text is not such a key.
@@ -70,7 +70,7 @@ impl SigningKey {
         SigningKey::from_der(SignatureAlgorithm::Es256, &der)
     }
 
-    /// Parses a private key in PEM (`BEGIN PRIVATE KEY`, PKCS #8).
+    /// Parses a private signing key in PEM (`BEGIN PRIVATE KEY`, PKCS #8).
     ///
     /// # Errors
     /// [`InvalidKey`]: another format, or a key for another algorithm.
@@ -110,7 +110,7 @@ impl SigningKey {
         })
     }
 
-    /// Returns the signature algorithm of the key.
+    /// Returns the JWS algorithm of the signing key.
     pub fn algorithm(&self) -> SignatureAlgorithm {
         self.algorithm
     }

@@ -39,7 +39,7 @@ pub(super) struct ChallengeParameters<'a> {
     pub(super) accepts_dpop: bool,
 }
 
-/// Rejection of a request: status, challenges and reason.
+/// Rejection of an unauthenticated request: HTTP status, challenges and reason.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct TokenRejection {
     status: StatusCode,
@@ -141,33 +141,34 @@ impl TokenRejection {
         }
     }
 
-    /// Returns the status: 401, 400 if the credentials cannot be parsed, 503 if the issuer is unreachable, or 429 if
-    /// introspection is not permitted now.
+    /// Returns the HTTP status of the rejection, usually 401. It is 400 if the credentials cannot be parsed, 503 if the
+    /// issuer is unreachable, or 429 if introspection is not permitted now.
     pub fn status(&self) -> StatusCode {
         self.status
     }
 
-    /// Returns the values of `WWW-Authenticate`.
+    /// Returns the values of the response header `WWW-Authenticate`.
     pub fn challenges(&self) -> &[String] {
         &self.challenges
     }
 
-    /// Returns the value of `DPoP-Nonce` if the client needs a nonce.
+    /// Returns the value of the response header `DPoP-Nonce`, if the client needs a nonce.
     pub fn nonce(&self) -> Option<&str> {
         self.nonce.as_deref()
     }
 
-    /// Returns the text for the user. It is the same for every invalid token.
+    /// Returns the rejection's text for the user. It is the same for every invalid token.
     pub fn message(&self) -> &'static str {
         self.message
     }
 
-    /// Returns the reason for the audit log. Of the token it contains at most the audience and the issuer.
+    /// Returns the reason of the rejection, for the audit log. Of the token it contains at most the audience and the
+    /// issuer.
     pub fn reason(&self) -> &str {
         &self.reason
     }
 
-    /// Returns whether the request carried an invalid token.
+    /// Returns whether the rejected request carried an invalid token.
     pub fn had_invalid_token(&self) -> bool {
         self.had_invalid_token
     }

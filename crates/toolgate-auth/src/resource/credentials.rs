@@ -2,7 +2,7 @@
 
 use http::{HeaderMap, header};
 
-/// Authentication scheme of an access token.
+/// Authentication scheme of an access token: `Bearer` or `DPoP`.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum TokenScheme {
     /// `Bearer`: possession of the token is sufficient.
@@ -11,12 +11,12 @@ pub enum TokenScheme {
     Dpop,
 }
 
-/// Credentials in the `Authorization` header.
+/// Credentials of a request, from its `Authorization` header.
 #[derive(Clone, Copy, Eq, PartialEq)]
 pub enum RequestCredentials<'a> {
-    /// No credentials.
+    /// The request has no `Authorization` header.
     Missing,
-    /// Credentials of another scheme.
+    /// Credentials of a scheme other than `Bearer` and `DPoP`.
     OtherScheme,
     /// Credentials that cannot be parsed; with the reason.
     Malformed(&'static str),
@@ -25,7 +25,7 @@ pub enum RequestCredentials<'a> {
 }
 
 impl<'a> RequestCredentials<'a> {
-    /// Parses the credentials of a request.
+    /// Parses the credentials in the `Authorization` header of a request.
     pub fn from_headers(headers: &'a HeaderMap) -> RequestCredentials<'a> {
         let mut values = headers.get_all(header::AUTHORIZATION).iter();
         let value = match (values.next(), values.next()) {

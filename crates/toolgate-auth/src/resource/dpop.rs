@@ -21,7 +21,7 @@ const NONCE_PERIOD_SECONDS: u64 = 300;
 /// Minimum interval in seconds between two removals of expired proofs.
 const PROOF_SWEEP_SECONDS: u64 = 10;
 
-/// DPoP proof verifier with replay protection.
+/// Verifier of DPoP proofs (RFC 9449) with replay protection.
 ///
 /// ```
 /// use toolgate_auth::{Url, resource::{DpopVerifier, ResourceServer}};
@@ -38,7 +38,7 @@ pub struct DpopVerifier {
     seen: Mutex<SeenProofs>,
 }
 
-/// Error of nonce creation: the system provides no random numbers.
+/// Error of DPoP nonce creation: the system provides no random numbers.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct NonceKeyError;
 
@@ -71,7 +71,7 @@ pub(super) struct ProofRequest<'a> {
 }
 
 impl DpopVerifier {
-    /// Creates a verifier that requires a nonce of this server in each proof, so that none can be made in advance.
+    /// Creates a DPoP verifier that requires a nonce of this server in each proof.
     ///
     /// # Errors
     /// The system provides no random numbers.

@@ -20,7 +20,7 @@ use toolgate_protocol::json::Json;
 /// Reason for which a token cannot be verified although its issuer is reachable.
 const UNKNOWN_KEY_REASON: &str = "the token is signed with a key that was not among the keys of its issuer when they were last fetched, a moment ago";
 
-/// Trusted issuer as the operator configures it.
+/// Authorization server whose access tokens a [`ResourceServer`](super::ResourceServer) accepts.
 ///
 /// ```
 /// use toolgate_auth::{Secret, Url, resource::TrustedIssuer};
@@ -47,8 +47,8 @@ pub struct TrustedIssuer {
 }
 
 impl TrustedIssuer {
-    /// Creates an issuer from its URL, which tokens must contain byte for byte. `id` is the short prefix of its
-    /// callers' names; colons in it become hyphens.
+    /// Creates a trusted issuer from its issuer identifier, a URL that tokens must contain byte for byte. `id` is the
+    /// short prefix of its callers' names; colons in it become hyphens.
     pub fn new(id: impl Into<String>, url: Url) -> TrustedIssuer {
         TrustedIssuer {
             id: id.into().replace(':', "-"),
@@ -63,15 +63,15 @@ impl TrustedIssuer {
         }
     }
 
-    /// Sets the URL of its JWK set, instead of `jwks_uri` of its metadata.
+    /// Sets the URL of the issuer's JWK set, instead of the `jwks_uri` in its metadata.
     #[must_use]
     pub fn keys(mut self, url: Url) -> TrustedIssuer {
         self.keys = Some(url);
         self
     }
 
-    /// Enables introspection (RFC 7662) of opaque tokens as a client, at a URL or at the endpoint of the issuer's
-    /// metadata.
+    /// Enables introspection (RFC 7662) of the issuer's opaque tokens. We are a client at `url`, or at the endpoint of
+    /// the issuer's metadata.
     #[must_use]
     pub fn introspection(
         mut self,
@@ -83,8 +83,8 @@ impl TrustedIssuer {
         self
     }
 
-    /// Introspects signed tokens as well, because the issuer may have revoked them. Not every server supports that.
-    /// Without [`TrustedIssuer::introspection`] no token can be verified, so all are rejected.
+    /// Enables introspection of signed tokens as well, because the issuer may have revoked them. Not every server
+    /// supports that. Without [`TrustedIssuer::introspection`] no token can be verified, so all are rejected.
     #[must_use]
     pub fn introspect_signed_tokens(mut self) -> TrustedIssuer {
         self.introspects_signed = true;
@@ -98,15 +98,15 @@ impl TrustedIssuer {
         self
     }
 
-    /// Accepts only DPoP-bound tokens with a proof (RFC 9449).
+    /// Accepts only DPoP-bound tokens of the issuer, with a proof (RFC 9449).
     #[must_use]
     pub fn require_dpop(mut self) -> TrustedIssuer {
         self.requires_dpop = true;
         self
     }
 
-    /// Accepts additional values of `aud`, for an issuer that does not use the resource URL. Each name must be unique
-    /// to this resource at the issuer: another holder of the name could replay tokens that it receives.
+    /// Accepts additional token audiences (`aud`), for an issuer that does not use the resource URL. Each name must be
+    /// unique to this resource at the issuer: another holder of the name could replay tokens that it receives.
     #[must_use]
     pub fn audiences(mut self, names: impl IntoIterator<Item = String>) -> TrustedIssuer {
         self.audiences.extend(names);
@@ -122,7 +122,7 @@ impl TrustedIssuer {
         self
     }
 
-    /// Returns the HTTP client for URLs of the operator and URLs that the issuer may name.
+    /// Returns the HTTP client for the issuer's metadata, keys and introspection.
     pub fn fetcher(&self, limits: FetchLimits) -> PeerFetcher {
         let reach = match self.permits_private {
             true => AddressPolicy::for_server(&self.url).danger_and_private(),

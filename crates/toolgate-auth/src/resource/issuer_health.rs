@@ -5,17 +5,17 @@ use std::{
     time::SystemTime,
 };
 
-/// Health of an issuer.
+/// Health of a trusted issuer, for operators.
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct IssuerStatus {
-    /// Short id.
+    /// Short id of the issuer, the prefix of its callers' names.
     pub id: String,
-    /// Issuer identifier as in tokens.
+    /// Issuer identifier, as in the tokens.
     pub url: String,
-    /// Last error, without tokens, secrets and queries; `None` if the issuer is usable.
+    /// Last error at the issuer, without tokens, secrets and queries; `None` if the issuer is usable.
     pub error: Option<String>,
-    /// Time of the first error of the current failure.
+    /// Time of the first error since the issuer last worked.
     pub since: Option<SystemTime>,
 }
 

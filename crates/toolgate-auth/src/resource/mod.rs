@@ -47,7 +47,7 @@ use toolgate_core::{Caller, Principal};
 /// Maximum length of an access token in bytes.
 const MAX_ACCESS_TOKEN_BYTES: usize = 16 * 1024;
 
-/// OAuth resource server: accepts access tokens that its trusted issuers issued for it.
+/// OAuth resource server: accepts access tokens that its trusted issuers issued for its URL.
 ///
 /// ```
 /// use http::{HeaderMap, Method};
@@ -75,7 +75,7 @@ pub struct ResourceServer {
     introspects_everywhere: bool,
 }
 
-/// Cache times and sizes of a resource server.
+/// Cache times and limits of a [`ResourceServer`].
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct ResourceLimits {
@@ -83,7 +83,7 @@ pub struct ResourceLimits {
     pub introspection_lifetime: Duration,
     /// Cache time of an issuer's public keys; six times as long while the issuer is unreachable; 10 min by default.
     pub key_lifetime: Duration,
-    /// Minimum interval between two fetches of keys or metadata, whatever tokens name; 30 s by default.
+    /// Minimum interval between two fetches of an issuer's keys or metadata; 30 s by default.
     pub min_fetch_interval: Duration,
     /// Interval of repeated introspection while a stream that the token opened is open; 1 min by default.
     pub introspection_recheck: Duration,
@@ -107,7 +107,7 @@ impl Default for ResourceLimits {
     }
 }
 
-/// Verified access token: the caller and the end of the authentication.
+/// Result of token verification: the caller, and the time at which the authentication ends.
 pub struct VerifiedToken {
     /// Caller with the claims of the token, named `ISSUER:SUBJECT` with the short id of the issuer.
     pub caller: Caller,
@@ -116,7 +116,7 @@ pub struct VerifiedToken {
 }
 
 impl ResourceServer {
-    /// Creates a resource server at a URL, which is the audience of its tokens, byte for byte.
+    /// Creates an OAuth resource server at a URL, which is the audience of its tokens, byte for byte.
     pub fn new(resource: Url) -> ResourceServer {
         ResourceServer {
             resource,
@@ -128,15 +128,16 @@ impl ResourceServer {
         }
     }
 
-    /// Adds a trusted issuer. URLs of the operator are permitted anywhere, also in a private network. URLs that the
-    /// issuer names must be public, or on loopback if the issuer is.
+    /// Adds a trusted issuer, whose tokens the resource server accepts. URLs of the operator are permitted anywhere,
+    /// also in a private network. URLs that the issuer names must be public, or on loopback if the issuer is.
     #[must_use]
     pub fn issuer(self, issuer: TrustedIssuer) -> ResourceServer {
         let fetcher = issuer.fetcher(FetchLimits::default());
         self.issuer_with_fetcher(issuer, fetcher)
     }
 
-    /// Adds a trusted issuer with a client of your own: [`TrustedIssuer::fetcher`] with other limits, or another one.
+    /// Adds a trusted issuer with an HTTP client of your own. It is [`TrustedIssuer::fetcher`] with other limits, or
+    /// another one.
     #[must_use]
     pub fn issuer_with_fetcher(
         mut self,
@@ -147,7 +148,7 @@ impl ResourceServer {
         self
     }
 
-    /// Sets the scopes of the metadata and of challenges to clients without a token.
+    /// Sets the scopes that the protected resource metadata lists, and challenges to clients without a token.
     #[must_use]
     pub fn scopes(mut self, scopes: impl IntoIterator<Item = String>) -> ResourceServer {
         self.scopes = scopes.into_iter().filter(is_resource_scope).collect();
@@ -156,36 +157,38 @@ impl ResourceServer {
         self
     }
 
-    /// Sets the verification of DPoP proofs.
+    /// Sets the verifier of DPoP proofs.
     #[must_use]
     pub fn proofs(mut self, proofs: DpopVerifier) -> ResourceServer {
         self.proofs = Arc::new(proofs);
         self
     }
 
-    /// Takes over the remembered DPoP proofs of the server that this one replaces, so that none can be replayed.
+    /// Takes over the remembered DPoP proofs of the resource server that this one replaces. None of them can then be
+    /// replayed.
     #[must_use]
-    pub fn with_proofs_of(mut self, before: &ResourceServer) -> ResourceServer {
-        self.proofs = before.proofs.clone();
+    pub fn with_proofs_of(mut self, previous: &ResourceServer) -> ResourceServer {
+        self.proofs = previous.proofs.clone();
         self
     }
 
-    /// Sets cache times and sizes.
+    /// Sets the cache times and limits of the resource server.
     #[must_use]
     pub fn limits(mut self, limits: ResourceLimits) -> ResourceServer {
         self.limits = limits;
         self
     }
 
-    /// Introspects an opaque token without a known prefix at one issuer after the other until one accepts it. Each
-    /// issuer then sees tokens of the others. By default only the first issuer is asked.
+    /// Introspects an opaque token without a known prefix at every issuer in turn, until one accepts it. Each issuer
+    /// then sees tokens of the others. By default only the first issuer is asked.
     #[must_use]
     pub fn danger_introspect_at_every_issuer(mut self) -> ResourceServer {
         self.introspects_everywhere = true;
         self
     }
 
-    /// Authenticates a request to the resource URL. The token must be in a single `Authorization` header.
+    /// Authenticates a request to the resource URL by its access token. The token must be in a single `Authorization`
+    /// header.
     ///
     /// # Errors
     /// [`TokenRejection`]: no token or an invalid one. It contains the response for the client.
@@ -198,8 +201,9 @@ impl ResourceServer {
             .await
     }
 
-    /// Authenticates a request to any URL of the resource, which DPoP proofs must name. If `may_ask` is false, accepts
-    /// only tokens that are verified locally or have a cached introspection response.
+    /// Authenticates a request to any URL of the resource by its access token. DPoP proofs must name that URL. If
+    /// `may_introspect` is false, accepts only tokens that are verified locally or have a cached introspection
+    /// response.
     ///
     /// # Errors
     /// [`TokenRejection`]: as for [`authenticate`](ResourceServer::authenticate).
@@ -208,33 +212,33 @@ impl ResourceServer {
         address: &Url,
         method: &Method,
         headers: &HeaderMap,
-        may_ask: bool,
+        may_introspect: bool,
     ) -> Result<VerifiedToken, TokenRejection> {
         let now = now();
         let result = self
-            .verify_request(address, method, headers, (now, may_ask))
+            .verify_request(address, method, headers, (now, may_introspect))
             .await;
         result.map_err(|why| self.reject(why, now))
     }
 
-    /// Builds the rejection of credentials that are not an access token and are invalid. It has the challenge of an
-    /// invalid token and the given text for the user.
-    pub fn reject_credentials(&self, told: &'static str) -> TokenRejection {
-        self.reject(RejectionReason::Invalid(told), now())
-            .with_message(told)
+    /// Creates the rejection of invalid credentials that are not an access token, for example an API key. It has the
+    /// challenge of an invalid token and the given text for the user.
+    pub fn reject_credentials(&self, user_message: &'static str) -> TokenRejection {
+        self.reject(RejectionReason::Invalid(user_message), now())
+            .with_message(user_message)
     }
 
-    /// Builds the rejection of a request without credentials.
+    /// Creates the rejection of a request without credentials.
     pub fn reject_missing(&self) -> TokenRejection {
         self.reject(RejectionReason::MissingToken, now())
     }
 
-    /// Builds the rejection of credentials that cannot be parsed, with the reason.
-    pub fn reject_malformed(&self, why: &'static str) -> TokenRejection {
-        self.reject(RejectionReason::Malformed(why), now())
+    /// Creates the rejection of credentials that cannot be parsed, with the reason.
+    pub fn reject_malformed(&self, reason: &'static str) -> TokenRejection {
+        self.reject(RejectionReason::Malformed(reason), now())
     }
 
-    /// Returns the resource URL.
+    /// Returns the URL of the protected resource, the audience of its tokens.
     pub fn resource(&self) -> &Url {
         &self.resource
     }
@@ -352,7 +356,7 @@ impl ResourceServer {
         Err(why)
     }
 
-    /// Returns the health of each issuer, as known from earlier requests.
+    /// Returns the health of each trusted issuer, as known from earlier requests.
     pub fn issuer_status(&self) -> Vec<IssuerStatus> {
         self.issuers
             .iter()
@@ -391,7 +395,7 @@ impl ResourceServer {
         self.issuers.iter().all(TrustedIssuerState::requires_dpop) && !self.issuers.is_empty()
     }
 
-    /// Builds the `insufficient_scope` challenge for missing scopes.
+    /// Returns the `insufficient_scope` challenge for a token that lacks scopes.
     pub fn insufficient_scope_challenge(&self, scopes: &[String]) -> String {
         let scopes: Vec<String> = scopes
             .iter()
@@ -401,7 +405,7 @@ impl ResourceServer {
         challenge::insufficient_scope(&self.challenge_parameters(&self.metadata_url(), &scopes))
     }
 
-    /// Returns the path of the protected resource metadata: the well-known path followed by the resource path.
+    /// Returns the path of the protected resource metadata (RFC 9728): the well-known path and then the resource path.
     pub fn metadata_path(&self) -> String {
         match self.resource.path() {
             "/" => RESOURCE_METADATA_PATH.to_owned(),
@@ -409,7 +413,7 @@ impl ResourceServer {
         }
     }
 
-    /// Returns whether a path is one of those where clients request the metadata.
+    /// Returns whether clients request the protected resource metadata at this path.
     pub fn is_metadata_path(&self, path: &str) -> bool {
         path == RESOURCE_METADATA_PATH || path == self.metadata_path()
     }

@@ -6,8 +6,8 @@ use futures_util::future::BoxFuture;
 use std::sync::Arc;
 
 impl ResourceServer {
-    /// Returns a future that ends once the issuer reports a token as no longer active, by repeated introspection.
-    /// `None` if the token is not introspected. An unreachable issuer revokes nothing.
+    /// Returns a future that ends once introspection reports the token as no longer active. `None` if the token is not
+    /// introspected. An unreachable issuer revokes nothing.
     pub fn revoked(self: &Arc<Self>, token: &str) -> Option<BoxFuture<'static, ()>> {
         if !self.is_introspected(token) {
             return None;

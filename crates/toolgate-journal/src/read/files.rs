@@ -6,24 +6,24 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-/// Segment file.
+/// Segment file of an audit log directory: path, size, and position in its chain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SegmentFile {
-    /// Id of the chain.
+    /// Id of the hash chain that the segment belongs to.
     pub chain: String,
-    /// Number of the segment in the chain.
+    /// Number of the segment in its hash chain.
     pub number: u64,
-    /// Path of the file.
+    /// Path of the segment file.
     pub path: PathBuf,
-    /// Size in bytes.
+    /// Size of the segment file in bytes.
     pub bytes: u64,
-    /// True if a next segment exists, so that this one no longer changes.
+    /// True if the chain has a next segment, so that this one no longer changes.
     pub sealed: bool,
 }
 
 impl SegmentFile {
-    /// Calls `each` with every complete line and its offset.
+    /// Calls `each` with every complete line of the segment and its offset.
     ///
     /// # Errors
     /// The file cannot be read, or `each` fails.
@@ -51,7 +51,7 @@ impl SegmentFile {
         }
     }
 
-    /// Returns the line that begins at an offset, if there is one.
+    /// Returns the line of the segment that begins at a byte offset, if there is one.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -74,7 +74,7 @@ impl SegmentFile {
     }
 }
 
-/// Returns all segment files of a directory, sorted by chain and number.
+/// Returns all segment files of an audit log directory, sorted by chain and number.
 ///
 /// # Errors
 /// The directory cannot be read.

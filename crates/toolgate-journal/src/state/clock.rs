@@ -16,7 +16,7 @@ pub(super) const TABLE: &str = "clock";
 /// Key of the only row of that table.
 pub(super) const KEY: &str = "highest";
 
-/// Wall clock that never goes back.
+/// Wall clock of a state directory that never goes back, even if the system clock does.
 ///
 /// ```
 /// # use std::time::{Duration, SystemTime};
@@ -42,17 +42,17 @@ impl Default for StateClock {
 }
 
 impl StateClock {
-    /// Returns the time: that of the system, or a later one if the system clock was set back.
+    /// Returns the current time of the monotonic wall clock.
     pub fn now(&self) -> SystemTime {
         self.at_least(system_time())
     }
 
-    /// Advances the clock to a time that was seen elsewhere.
+    /// Advances the monotonic wall clock to a time that another process saw.
     pub fn raise(&self, seen: SystemTime) {
         self.at_least(seen);
     }
 
-    /// Returns the lead over the system clock.
+    /// Returns the time by which this clock is ahead of the system clock.
     pub fn ahead(&self) -> Duration {
         let now = self.now();
         now.duration_since(system_time()).unwrap_or_default()

@@ -34,45 +34,45 @@ use tables::StateTables;
 use tokio::sync::{oneshot, watch};
 use writer::{QueuedChange, StateWriter};
 
-/// Entry of a table.
+/// Entry of a state table: key, JSON value and version.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StateRow {
-    /// Key in the table.
+    /// Key of the entry in its table.
     pub key: String,
-    /// JSON value.
+    /// JSON value of the entry.
     pub value: Value,
-    /// Version: number of the change that wrote it, which grows with each change in the directory.
+    /// Version of the entry: number of the change that wrote it, which grows with each change in the directory.
     pub version: u64,
 }
 
-/// Precondition of a write (compare-and-set).
+/// Precondition of a write to a state table (compare-and-set).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum WritePrecondition {
-    /// No precondition.
+    /// No precondition: the write always happens.
     Any,
-    /// The key does not exist.
+    /// The key must not exist.
     Absent,
-    /// The key exists with this version.
+    /// The key must exist with this version.
     Version(u64),
 }
 
-/// Result of a write.
+/// Outcome of a conditional write to a state table.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum WriteOutcome {
-    /// The change is on disk; with its version.
+    /// The change is on disk; with the new version of the entry.
     Done(u64),
     /// The precondition failed, and nothing was written.
     Conflict,
 }
 
-/// Limits of the state.
+/// Limits of the durable state: number and size of entries, and queue length.
 #[derive(Clone, Copy, Debug)]
 pub struct StateLimits {
-    /// Maximum number of entries in all tables.
+    /// Maximum number of entries in all state tables together.
     pub max_rows: usize,
-    /// Maximum size of an entry and its key in bytes.
+    /// Maximum size of one entry with its key, in bytes.
     pub max_row_bytes: usize,
-    /// Maximum number of changes that are queued for the disk.
+    /// Maximum number of changes that wait for the disk.
     pub max_queue: usize,
 }
 
@@ -87,31 +87,31 @@ impl Default for StateLimits {
     }
 }
 
-/// Error of the state.
+/// Error of the durable state store.
 ///
 /// `Display` contains no path, since it may reach a caller. [`StateError::detail`] is for the operator.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum StateError {
-    /// A file could not be used.
+    /// A state file could not be opened, read or written.
     File {
-        /// Attempted operation, as a verb phrase.
+        /// File operation that failed, as a verb phrase.
         doing: &'static str,
-        /// File.
+        /// Path of the state file.
         path: PathBuf,
-        /// Error of the system.
+        /// Error of the operating system.
         cause: Arc<io::Error>,
     },
-    /// A line in the middle of the file is corrupt.
+    /// A line in the middle of the state file is corrupt.
     Damaged {
-        /// File.
+        /// Path of the corrupt state file.
         path: PathBuf,
-        /// Line number, from 1.
+        /// Number of the corrupt line, from 1.
         line: usize,
     },
-    /// A limit would be exceeded; nothing was written.
+    /// A limit of the state would be exceeded; nothing was written.
     Full(String),
-    /// Too many changes are queued; nothing was written.
+    /// Too many changes wait for the disk; nothing was written.
     Overloaded,
     /// A write could not be made durable, now or earlier. This process writes nothing more.
     Failed(Arc<str>),
@@ -128,7 +128,7 @@ impl StateError {
 }
 
 impl StateError {
-    /// Returns the error with paths, the error of the system, and the remedy: for the operator only.
+    /// Returns the error text for the operator, with paths, the error of the operating system, and the remedy.
     pub fn detail(&self) -> String {
         match self {
             StateError::File { doing, path, cause } => format!(
@@ -188,7 +188,8 @@ impl StateShared {
     }
 }
 
-/// Durable key-value tables of a directory. Dropping it writes the queued changes.
+/// Durable key-value tables of JSON entries in a directory, shared by its processes. Dropping it writes the queued
+/// changes.
 #[derive(Debug)]
 pub struct DurableState {
     shared: Arc<StateShared>,
@@ -198,8 +199,7 @@ pub struct DurableState {
 }
 
 impl DurableState {
-    /// Reads the tables of a directory, which is created with mode 0700 if it does not exist. Blocks; call it before
-    /// serving.
+    /// Opens the state of a directory and reads its tables. Blocks; call it before serving.
     ///
     /// # Errors
     /// The files cannot be used, or a line in them is damaged.
@@ -220,22 +220,23 @@ impl DurableState {
         })
     }
 
-    /// Returns all entries of a table by key. Changes of other processes appear within a second.
+    /// Returns all entries of a state table, sorted by key. Changes of other processes appear within a second.
     pub fn entries(&self, table: &str) -> Vec<StateRow> {
         self.shared.tables().entries(table)
     }
 
-    /// Returns the keys of a table and the versions of their entries, without the values.
+    /// Returns the keys of a state table and the versions of their entries, without the values.
     pub fn versions(&self, table: &str) -> Vec<(String, u64)> {
         self.shared.tables().versions(table)
     }
 
-    /// Returns one entry of a table.
+    /// Returns the entry of a state table with this key.
     pub fn row(&self, table: &str, key: &str) -> Option<StateRow> {
         self.shared.tables().row(table, key).cloned()
     }
 
-    /// Writes or removes an entry, and resolves once the change is on disk. It happens even if the future is dropped.
+    /// Writes or removes an entry of a state table, and resolves once the change is on disk. It happens even if the
+    /// future is dropped.
     ///
     /// # Errors
     /// The entry exceeds a limit, the queue is full, or the disk failed.
@@ -255,12 +256,12 @@ impl DurableState {
         }
     }
 
-    /// Returns the clock of the directory, by which everything in it expires.
+    /// Returns the monotonic wall clock of the state directory, by which entries expire.
     pub fn clock(&self) -> &Arc<StateClock> {
         &self.shared.clock
     }
 
-    /// Returns a counter of the changes, including those of other processes.
+    /// Returns a counter that grows with each change of the state, including those of other processes.
     pub fn changed(&self) -> watch::Receiver<u64> {
         self.shared.changed.subscribe()
     }

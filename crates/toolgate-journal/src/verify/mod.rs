@@ -36,7 +36,7 @@ pub fn verify(dir: &Path) -> io::Result<AuditReport> {
     AuditCheck::new(dir).run()
 }
 
-/// Verification of an audit log: directory, keys and mirrors.
+/// Verification of an audit log directory, with the public keys and mirrors to check it against.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct AuditCheck {
@@ -51,7 +51,7 @@ pub struct AuditCheck {
 }
 
 impl AuditCheck {
-    /// Creates a verification of a directory with default keys and mirrors.
+    /// Creates a verification of an audit log directory with default keys and mirrors.
     pub fn new(dir: impl Into<PathBuf>) -> Self {
         Self {
             dir: dir.into(),
@@ -60,7 +60,7 @@ impl AuditCheck {
         }
     }
 
-    /// Verifies every chain and returns a report. Memory use does not grow with the log.
+    /// Verifies every chain of the audit log and returns a report. Memory use does not grow with the log.
     ///
     /// # Errors
     /// The directory or a mirror cannot be read. Damage inside is in the report.

@@ -5,48 +5,48 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use toolgate_protocol::plural::count_of;
 
-/// Report about all chains of an audit log directory.
+/// Verification report about all chains of an audit log directory.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct AuditReport {
-    /// Reports of the chains, oldest first.
+    /// Reports of the individual chains, oldest first.
     pub chains: Vec<ChainReport>,
-    /// True if a checkpoint mirror was compared.
+    /// True if a checkpoint mirror was compared with the log.
     pub has_mirror: bool,
-    /// Number of unreadable lines in the mirrors, as a crash leaves them.
+    /// Number of unreadable lines in the checkpoint mirrors, as a crash leaves them.
     pub unreadable_lines: u64,
-    /// Number of lines in the mirrors that are not checkpoints signed by the key.
+    /// Number of lines in the checkpoint mirrors that are not checkpoints signed by the key.
     pub foreign_lines: u64,
-    /// True if `mac.key` was exchanged: no chain states its digest. `None` if there is none to compare.
+    /// True if the key file `mac.key` was exchanged: no chain states its digest. `None` if there is none to compare.
     pub mac_key_exchanged: Option<bool>,
 }
 
-/// Result of a verification.
+/// Verdict of an audit log verification: intact, broken, or undecidable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AuditVerdict {
-    /// Nothing is wrong, and each chain states how much of it is signed.
+    /// No damage was found, and each chain states how much of it is signed.
     Intact,
-    /// A record, a checkpoint or a key is wrong.
+    /// A record, a checkpoint or a key of the log is wrong.
     Broken,
-    /// No damage was found, but evidence that could reveal it is missing.
+    /// No damage was found, but evidence that could reveal damage is missing.
     CannotTell,
 }
 
-/// Missing evidence about a chain without detected damage.
+/// Evidence that is missing about a chain without detected damage.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum MissingEvidence {
-    /// Records follow the last checkpoint, and no signed record states how many may.
+    /// Records follow the last checkpoint, and no signed record limits their number.
     Unbounded {
-        /// Number of these records.
+        /// Number of records after the last checkpoint.
         records: u64,
     },
     /// No checkpoint mirror has a checkpoint of the chain.
     NoMirror {
-        /// Mirror that the chain names.
+        /// Path of the checkpoint mirror that the chain itself states.
         named: Option<PathBuf>,
     },
-    /// No key is available to verify the signatures.
+    /// No public key is available to verify the checkpoint signatures.
     NoKey,
 }
 
@@ -75,12 +75,12 @@ impl fmt::Display for MissingEvidence {
 }
 
 impl AuditReport {
-    /// Returns whether the log is intact as far as it is signed, and no evidence is missing.
+    /// Returns true if the log is intact as far as it is signed, and no evidence is missing.
     pub fn is_intact(&self) -> bool {
         self.verdict() == AuditVerdict::Intact
     }
 
-    /// Returns the result for all chains.
+    /// Returns the verdict for all chains of the audit log.
     pub fn verdict(&self) -> AuditVerdict {
         let bad = self.chains.iter().any(|chain| chain.first_fault.is_some());
         if bad || self.foreign_lines > 0 || self.mac_key_exchanged == Some(true) {
@@ -95,41 +95,42 @@ impl AuditReport {
     }
 }
 
-/// Report about one chain.
+/// Verification report about one hash chain of an audit log.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct ChainReport {
-    /// Id of the chain, which is the name of its directory.
+    /// Id of the hash chain, which is the name of its directory.
     pub chain: String,
-    /// True if a process is writing the chain. Calls may be in flight then, and the last line may be incomplete.
+    /// True if a running process is writing the chain. Calls may be in flight then, and the last line may be
+    /// incomplete.
     pub live: bool,
-    /// Number of the last segment that was read.
+    /// Number of the last segment of the chain that was read.
     pub segments: u64,
-    /// Sequence number of the last record before the first bad one, including retired records.
+    /// Sequence number of the last record before the first fault, including retired records.
     pub records: u64,
-    /// Sequence number of the first record that exists, if it is not the first of the chain.
+    /// Sequence number of the first record that exists, if older ones were retired.
     pub first_record: u64,
-    /// Number of the last retired segment; 0 if there is none.
+    /// Number of the last segment that retention removed; 0 if there is none.
     pub last_retired_segment: u64,
-    /// Number of valid checkpoints.
+    /// Number of valid signed checkpoints in the chain.
     pub checkpoints: u64,
-    /// Sequence number of the last record that a valid checkpoint covers.
+    /// Sequence number of the last record that a valid signed checkpoint covers.
     pub signed: u64,
-    /// Sequence number of the last record that a checkpoint of a mirror covers and confirms.
+    /// Sequence number of the last record that a mirrored checkpoint covers and confirms.
     pub mirrored: Option<u64>,
-    /// Hash of the last good record. Compare it with one that you stored earlier.
+    /// Hash of the last good record of the chain. Compare it with one that you stored earlier.
     pub head: Option<String>,
-    /// First bad position. Everything after it proves nothing and is not read.
+    /// Position of the first fault in the chain. Everything after it proves nothing and is not read.
     pub first_fault: Option<FaultPosition>,
     /// Calls that neither ended nor were closed as unknown, in order of their beginning.
     pub open_calls: Vec<OpenCall>,
     /// Number of calls that were closed as unknown after a crash.
     pub unknown_calls: u64,
-    /// Size in bytes of the torn writes that earlier starts set aside.
+    /// Size in bytes of the partial writes after crashes, which later starts set aside.
     pub torn_bytes: u64,
-    /// Missing evidence, if no damage was detected.
+    /// Evidence that is missing about the chain, if no damage was detected.
     pub missing_evidence: Vec<MissingEvidence>,
-    /// Number of records after the last checkpoint.
+    /// Number of records after the last signed checkpoint.
     pub unsigned: u64,
     /// True if no signed record states how many of these may exist.
     pub(crate) unbounded: bool,
@@ -148,11 +149,11 @@ impl ChainReport {
     }
 }
 
-/// Call that began and did not end.
+/// Call with a `call.begin` record and no record of its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct OpenCall {
-    /// Call id, the field `call`.
+    /// Id of the call, the field `call` of its records.
     pub call: String,
     /// Sequence number of the `call.begin` record.
     pub seq: u64,
@@ -160,17 +161,17 @@ pub struct OpenCall {
     pub(crate) seg: u64,
 }
 
-/// Position of the first damage in a chain.
+/// Position of the first fault in a hash chain of the audit log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FaultPosition {
-    /// Segment file.
+    /// Segment file that contains the fault.
     pub file: PathBuf,
-    /// Line number in the segment, from 1.
+    /// Number of the faulty line in the segment, from 1.
     pub line: u64,
     /// Sequence number that the record at this position should have.
     pub seq: u64,
-    /// Fault of the record.
+    /// Fault of the record at this position.
     pub fault: RecordFault,
 }
 
@@ -186,20 +187,20 @@ impl FaultPosition {
     }
 }
 
-/// Fault of a record.
+/// Fault of an audit record that verification found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RecordFault {
-    /// The hash does not match: the record was changed.
+    /// The hash of the record does not match: the record was changed.
     Hash,
     /// The sequence number is not the next one: records are missing, repeated or out of order.
     Gap {
-        /// Sequence number that was found.
+        /// Sequence number that the record has instead.
         found: u64,
     },
-    /// `prev` is not the hash of the previous record.
+    /// The member `prev` is not the hash of the previous record.
     Prev,
-    /// The line is not a canonical record.
+    /// The line of the segment is not a canonical record.
     Form(&'static str),
     /// The record belongs to another chain, segment or version, or a required field is missing.
     Head(&'static str),
@@ -208,7 +209,7 @@ pub enum RecordFault {
         /// Size of the torn write in bytes.
         bytes: u64,
     },
-    /// There are no records: they were removed, or a crash happened before the first.
+    /// The chain has no records: they were removed, or a crash happened before the first.
     Empty,
     /// A checkpoint is missing, not signed by the key, or signs something else.
     Signature(&'static str),
@@ -218,12 +219,12 @@ pub enum RecordFault {
     Forked,
     /// A checkpoint of a mirror covers more records than exist: the end was cut off.
     Cut {
-        /// Sequence number of the last record that it covers.
+        /// Sequence number of the last record that the mirrored checkpoint covers.
         kept: u64,
     },
     /// Too many records have no checkpoint: the checkpoints were removed.
     Unsigned,
-    /// The file cannot be read.
+    /// The segment file cannot be read.
     Unreadable(String),
 }
 

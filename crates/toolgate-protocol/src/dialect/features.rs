@@ -7,16 +7,16 @@ use crate::{
 };
 use std::ops::RangeInclusive;
 
-/// Protocol revision, as a table of its features. Each field is one fact of the specification; the codes in parentheses
+/// Feature table of one MCP protocol revision. Each field is one fact of the specification; the codes in parentheses
 /// are rows of `docs/requirements.md`.
 #[derive(Debug)]
 pub struct Dialect {
-    /// Revision string, for example `2025-11-25`.
+    /// Revision string of the MCP specification, for example `2025-11-25`.
     pub revision: &'static str,
     /// True if every request is self-contained (2026-07-28); false if the session starts with a handshake. It selects
     /// the protocol of a connection; for a single difference, read the field of that difference.
     pub stateless: bool,
-    /// True if `_meta` of each request has the revision, the client and its capabilities (BASE-35, BASE-36).
+    /// True if `_meta` of each request has protocol revision, client info and capabilities (BASE-35, BASE-36).
     pub request_meta: bool,
     /// True if `_meta` of each result has the server (BASE-40).
     pub(super) result_meta: bool,
@@ -26,7 +26,7 @@ pub struct Dialect {
     pub server_requests: bool,
     /// True if a server requests input by a result, and the client sends the call again with the answers (MRTR-01).
     pub input_required_results: bool,
-    /// True if the revision has `ping` (LIFE-16, LIFE-18).
+    /// True if the revision has the `ping` request (LIFE-16, LIFE-18).
     pub ping: bool,
     /// True if each request has its own log level; false if `logging/setLevel` sets that of the session (LOG-02,
     /// LOG-03).
@@ -36,17 +36,17 @@ pub struct Dialect {
     pub subscription_streams: bool,
     /// True if a client notifies its server of changed roots (ROOT-02, LIFE-18).
     pub roots_list_changed: bool,
-    /// True if capabilities may declare extensions (VER-06).
+    /// True if client and server capabilities may declare extensions (VER-06).
     pub extensions: bool,
-    /// True if results have a time to live and a cache scope (CACHE-01).
+    /// True if results have cache hints: a time to live and a cache scope (CACHE-01).
     pub cache_hints: bool,
     /// True if an empty `nextCursor` is a cursor, and not the end of the list (PAG-07).
     pub empty_cursors: bool,
     /// True if schemas may have booleans in place of subschemas (TOOL-07).
     pub(super) boolean_schemas: bool,
-    /// True if over HTTP headers repeat the method, the name and marked arguments of a request (HTTPM-24).
+    /// True if HTTP headers repeat the method, the name and marked arguments of a request (HTTPM-24).
     pub mirrored_headers: bool,
-    /// True if over HTTP the client cancels a request by closing its response (CANC-07, HTTPL-14).
+    /// True if an HTTP client cancels a request by closing its response stream (CANC-07, HTTPL-14).
     pub cancels_by_closing: bool,
     /// True if a broken SSE stream can be resumed with `Last-Event-ID` (HTTPL-20, HTTPM-17).
     pub resumable_streams: bool,
@@ -77,20 +77,20 @@ pub struct Dialect {
     pub elicitation_id: bool,
     /// True if forms may have titled choices (`oneOf`) and multiple choices (arrays).
     pub(super) form_choices: bool,
-    /// True if sampling requests may have tools and messages of several blocks.
+    /// True if sampling requests may have tools, and messages with several content blocks.
     pub sampling_tools: bool,
-    /// True if completion has its own capability.
+    /// True if servers declare completion by a capability of its own, `completions`.
     pub completions: bool,
     /// True if an SSE stream begins with an event without data, and the server may close its connection to make the
     /// client poll.
     pub polled_streams: bool,
-    /// Form of tasks in the revision.
+    /// Form of tasks in the revision: none, core or extension.
     pub tasks: TaskForm,
     /// True if a session may send JSON-RPC batches.
     pub batches: bool,
     /// Supported members of `Implementation` besides name and version.
     pub(super) implementation_members: ImplementationMembers,
-    /// Error code for a resource that does not exist.
+    /// JSON-RPC error code of the revision for a resource that does not exist.
     pub resource_not_found: i64,
 }
 
@@ -109,12 +109,12 @@ pub(super) enum StructuredSupport {
 }
 
 impl Dialect {
-    /// Returns the `resultType` of a result, if the revision has it (BASE-16, BASE-17).
+    /// Returns the member `resultType` of an MCP result; `None` if the revision does not define it (BASE-16, BASE-17).
     pub fn result_type(&self, result: &Json) -> Option<Json> {
         result.get("resultType").filter(|_| self.result_type)
     }
 
-    /// Returns the HTTP status of a response, given the code of its error if it has one.
+    /// Returns the HTTP status of a JSON-RPC response by its error code; `None` stands for a result, which gets 200.
     pub fn http_status(&self, error: Option<i64>) -> u16 {
         let Some(error) = error else {
             return 200;
@@ -123,9 +123,9 @@ impl Dialect {
         own.map_or(200, |(_, status)| *status)
     }
 
-    /// Returns the code for an error with this code of another connection. A reserved code would describe this
-    /// connection, for example its headers, and becomes an internal error; the code for a missing resource becomes that
-    /// of this revision.
+    /// Returns the JSON-RPC error code to send here for an error that was received on another connection. A reserved
+    /// code would describe this connection, for example its headers, and becomes an internal error; the code for a
+    /// missing resource becomes that of this revision.
     pub fn relayed_error_code(&self, code: i64) -> i64 {
         let reserved = self.reserved_error_codes.as_ref();
         match code {

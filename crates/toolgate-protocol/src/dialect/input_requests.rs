@@ -7,9 +7,9 @@ use crate::{
 };
 
 impl Dialect {
-    /// Writes the parameters of `sampling/createMessage`. Before 2025-11-25 a message has one content block, so a
-    /// message of several blocks becomes several messages. Returns `None` if the parameters have tools, which those
-    /// revisions do not support.
+    /// Converts the parameters of `sampling/createMessage` to this revision. Before 2025-11-25 a message has one
+    /// content block, so a message of several blocks becomes several messages. Returns `None` if the parameters have
+    /// tools, which those revisions do not support.
     pub fn sampling(&self, params: &Json) -> Option<Json> {
         if self.sampling_tools {
             return Some(params.clone());
@@ -32,8 +32,8 @@ impl Dialect {
         Some(params.with("messages", &messages.finish()))
     }
 
-    /// Writes the `requestedSchema` of a form. Before 2025-11-25 titles of choices are in `enumNames`. Returns `None`
-    /// for a form with a multiple choice, which those revisions do not support.
+    /// Converts the `requestedSchema` of an elicitation form to this revision. Before 2025-11-25 titles of choices are
+    /// in `enumNames`. Returns `None` for a form with a multiple choice, which those revisions do not support.
     pub fn form(&self, requested: &Json) -> Option<Json> {
         let Some(fields) = requested.get("properties").filter(|_| !self.form_choices) else {
             return Some(requested.clone());

@@ -34,7 +34,7 @@ use crate::{
 };
 use std::borrow::Cow;
 
-/// All revisions, newest first.
+/// Dialects of all supported MCP protocol revisions, newest first.
 pub static ALL: [&Dialect; 5] = [
     &v2026_07_28::DIALECT,
     &v2025_11_25::DIALECT,
@@ -43,29 +43,29 @@ pub static ALL: [&Dialect; 5] = [
     &v2024_11_05::DIALECT,
 ];
 
-/// Newest revision without a handshake.
+/// Dialect of the newest MCP revision without an `initialize` handshake.
 pub static MODERN: &Dialect = &v2026_07_28::DIALECT;
-/// Newest revision with a handshake.
+/// Dialect of the newest MCP revision with an `initialize` handshake.
 pub static LEGACY: &Dialect = &v2025_11_25::DIALECT;
 
-/// Returns the dialect of a revision.
+/// Returns the dialect of a revision string such as `2025-11-25`; `None` for an unsupported revision.
 pub fn find(revision: &str) -> Option<&'static Dialect> {
     ALL.into_iter().find(|d| d.revision == revision)
 }
 
-/// Returns the revisions without a handshake, newest first.
+/// Returns the dialects of all revisions without an `initialize` handshake, newest first.
 pub fn stateless() -> impl Iterator<Item = &'static Dialect> {
     ALL.into_iter().filter(|d| d.stateless)
 }
 
-/// Returns the revision that a server answers to an `initialize` request: the requested one if it has a handshake, else
-/// the newest that has one (LIFE-08).
+/// Returns the dialect that a server negotiates in the `initialize` handshake for a requested revision. It is the
+/// requested one if it has a handshake, else the newest that has one (LIFE-08).
 pub fn for_handshake(requested: &str) -> &'static Dialect {
     find(requested).filter(|d| !d.stateless).unwrap_or(LEGACY)
 }
 
 impl Dialect {
-    /// Writes a definition for this revision.
+    /// Writes the definition of a tool, resource, template, prompt or skill for clients of this revision.
     ///
     /// # Errors
     /// Returns the reason if the revision does not allow the definition, which is then left out of lists for its
@@ -101,7 +101,7 @@ impl Dialect {
         Ok(json)
     }
 
-    /// Removes the members of an implementation that this revision does not define.
+    /// Removes the members of `clientInfo` or `serverInfo` that this revision does not define.
     pub fn implementation(&self, mut program: Implementation) -> Implementation {
         if self.implementation_members == ImplementationMembers::Nothing {
             program.title = None;
@@ -117,7 +117,7 @@ impl Dialect {
         program
     }
 
-    /// Writes the result of a list of that kind.
+    /// Writes the result of a list method such as `tools/list`.
     pub fn list(
         &self,
         kind: ItemKind,
@@ -144,7 +144,7 @@ impl Dialect {
         o.finish()
     }
 
-    /// Writes the entry of one skill as a result.
+    /// Writes the result of `skills/get`: the entry of one skill.
     pub fn skill(&self, entry: &Json, hint: CacheHint, server: &Implementation) -> Json {
         let mut o = ObjectWriter::with_capacity(entry.as_str().len() + 512);
         self.begin_result(&mut o);
@@ -154,7 +154,7 @@ impl Dialect {
         o.finish()
     }
 
-    /// Writes the content of a directory as a result.
+    /// Writes the result of `resources/directory/read`: the entries of a directory.
     pub fn directory(
         &self,
         children: &[Json],
@@ -171,15 +171,16 @@ impl Dialect {
         o.finish()
     }
 
-    /// Writes the result of a call. Content that this revision does not support becomes text or is left out.
+    /// Writes the result of `tools/call`, `resources/read`, `prompts/get` or `completion/complete`. Content that this
+    /// revision does not support becomes text or is left out.
     pub fn output(&self, output: &Output, server: &Implementation) -> Json {
         let mut o = ObjectWriter::with_capacity(result_capacity(output));
         self.write_output(&mut o, output, &server.json());
         o.finish()
     }
 
-    /// Writes the reply with the result of a call into one buffer. `server` is [`Implementation::json`], which is the
-    /// same for all replies.
+    /// Writes the JSON-RPC response to a call, envelope and result, into one buffer. `server` is
+    /// [`Implementation::json`], which is the same for all replies.
     pub fn reply(&self, id: &Id, output: &Output, server: &Json) -> String {
         message::reply_with(id, result_capacity(output), |o| {
             self.write_output(o, output, server)
@@ -282,7 +283,7 @@ impl Dialect {
         }
     }
 
-    /// Writes an empty result.
+    /// Writes a result without members of its own, for example the result of `ping`.
     pub fn empty(&self, server: &Implementation) -> Json {
         let mut o = ObjectWriter::new();
         self.begin_result(&mut o);

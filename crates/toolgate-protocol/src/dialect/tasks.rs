@@ -10,7 +10,7 @@ use crate::{
 };
 
 impl Dialect {
-    /// Writes the result of a call that continues as a task.
+    /// Writes the result that announces a new task: the call continues as a task (`CreateTaskResult`).
     pub fn task_created(&self, task: &Task, server: &Implementation) -> Json {
         let mut o = ObjectWriter::new();
         if self.tasks == TaskForm::Extension {
@@ -23,7 +23,7 @@ impl Dialect {
         o.finish()
     }
 
-    /// Writes the result of `tasks/get`.
+    /// Writes the result of `tasks/get` for this revision.
     pub fn task(&self, task: &Task, server: &Implementation) -> Json {
         let mut o = ObjectWriter::new();
         self.begin_result(&mut o);
@@ -32,7 +32,7 @@ impl Dialect {
         o.finish()
     }
 
-    /// Writes the result of `tasks/list`.
+    /// Writes the result of `tasks/list`: one page of tasks and the cursor of the next one.
     pub fn task_list(&self, tasks: &[Task], next: Option<&str>) -> Json {
         let mut o = ObjectWriter::new();
         self.begin_result(&mut o);
@@ -47,7 +47,7 @@ impl Dialect {
         o.finish()
     }
 
-    /// Returns the method of task status notifications.
+    /// Returns the method name of task status notifications in this revision.
     pub fn task_notification(&self) -> &'static str {
         match self.tasks {
             TaskForm::Extension => tasks::CHANGED,
@@ -56,7 +56,7 @@ impl Dialect {
     }
 }
 
-/// Returns the message with the id of its related task in `_meta` (2025-11-25).
+/// Returns a JSON-RPC message with the id of its related task in `_meta` (2025-11-25).
 pub fn with_related_task(message: &Json, task: &str) -> Json {
     let mut of = ObjectWriter::new();
     of.str("taskId", task);

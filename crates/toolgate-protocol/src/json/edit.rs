@@ -7,14 +7,14 @@ use super::{
 };
 use std::fmt;
 
-/// String that [`Json::map_strings`] passes to its callback.
+/// JSON string or object key that [`Json::map_strings`] passes to its callback.
 #[derive(Clone, Copy)]
 pub struct StringAt<'a> {
-    /// Unescaped text.
+    /// Text of the JSON string, unescaped.
     pub text: &'a str,
-    /// True for the key of a member.
+    /// True if the string is the key of an object member.
     pub key: bool,
-    /// Number of enclosing objects and arrays.
+    /// Nesting depth of the string: number of enclosing objects and arrays.
     pub depth: usize,
 }
 

@@ -2,16 +2,16 @@
 
 use std::fmt;
 
-/// Limits of one message.
+/// Limits of the JSON reader for one text: size, nesting depth, members and values.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct JsonLimits {
-    /// Size of the text in bytes; default 4 MiB.
+    /// Maximum size of the JSON text in bytes; default 4 MiB.
     pub bytes: usize,
-    /// Nesting depth of objects and arrays; default 64, at most [`JsonLimits::MAX_DEPTH`].
+    /// Maximum nesting depth of objects and arrays; default 64, at most [`JsonLimits::MAX_DEPTH`].
     pub depth: usize,
-    /// Members of one object; default 4096.
+    /// Maximum number of members of one object; default 4096.
     pub keys: usize,
-    /// Values in total, including nested ones but not keys; default 100 000.
+    /// Maximum number of values in one text, including nested ones but not keys; default 100 000.
     pub elements: usize,
 }
 
@@ -31,14 +31,14 @@ impl Default for JsonLimits {
     }
 }
 
-/// Error of the JSON reader: a reason and a position.
+/// Error of the strict JSON reader: a reason and a position.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ReadError {
     pub(super) kind: ReadErrorKind,
     pub(super) offset: usize,
 }
 
-/// Kind of a [`ReadError`].
+/// Kind of a [`ReadError`]: the violated rule or limit of the JSON reader.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum ReadErrorKind {
     /// The text is empty.
@@ -53,9 +53,9 @@ pub enum ReadErrorKind {
     Number,
     /// A string has a lone surrogate.
     LoneSurrogate,
-    /// Other text follows the value.
+    /// Other text follows the JSON value.
     TrailingBytes,
-    /// A duplicate key in an object, or a key with U+0000.
+    /// An object has a duplicate key, or a key with U+0000.
     DuplicateKey,
     /// The nesting exceeds [`JsonLimits::depth`].
     TooDeep,
@@ -65,23 +65,23 @@ pub enum ReadErrorKind {
     TooManyKeys,
     /// The number of values exceeds [`JsonLimits::elements`].
     TooManyElements,
-    /// The memory budget is exhausted; the sender may retry.
+    /// The memory budget for messages is exhausted; the sender may retry.
     BudgetExceeded,
 }
 
 impl ReadError {
-    /// Kind of the error.
+    /// Returns the kind of the error: the violated rule or limit.
     pub fn kind(&self) -> ReadErrorKind {
         self.kind
     }
 
-    /// Byte offset of the error: the character that violates the grammar, the start of a rejected number, object or
-    /// array, or the end of a rejected key.
+    /// Returns the byte offset of the error in the JSON text. It is the character that violates the grammar, the start
+    /// of a rejected number, object or array, or the end of a rejected key.
     pub fn offset(&self) -> usize {
         self.offset
     }
 
-    /// Returns the limit that the text exceeds, by the name of its setting, and the limit itself.
+    /// Returns the exceeded limit of the JSON reader: the name of its setting, and its value.
     pub fn exceeded(&self, limits: &JsonLimits) -> Option<(&'static str, usize)> {
         Some(match self.kind {
             ReadErrorKind::TooDeep => ("depth", limits.depth.min(JsonLimits::MAX_DEPTH)),
@@ -92,7 +92,7 @@ impl ReadError {
         })
     }
 
-    /// Returns true if the text is not JSON; false if it is JSON that the limits or stricter rules reject.
+    /// Returns true if the text is not JSON at all; false if it is JSON that the limits or stricter rules reject.
     pub fn is_syntax(&self) -> bool {
         use ReadErrorKind as K;
         matches!(

@@ -23,7 +23,7 @@ impl MemberIndex {
         }
     }
 
-    /// Returns a member.
+    /// Returns the value of the object's member with this key.
     pub fn get(&self, key: &str) -> Option<Json> {
         let of = self.object.as_ref()?;
         let Some(list) = &self.list else {
@@ -37,7 +37,7 @@ impl MemberIndex {
         Some(of.slice(value.clone()))
     }
 
-    /// Returns the text of a member that is a string.
+    /// Returns the unescaped text of the member with this key, if its value is a string.
     pub fn string(&self, key: &str) -> Option<String> {
         self.get(key)?.string()
     }

@@ -49,14 +49,14 @@ struct JsonText {
     short_numbers: bool,
 }
 
-/// JSON text of a server.
+/// JSON text that a server sent, read with two repairs of invalid strings and keys.
 #[derive(Debug)]
 pub struct ServerText {
-    /// Value of the text.
+    /// JSON value of the server's text, after the repairs.
     pub json: Json,
-    /// True if a duplicate key, or one with U+0000, was accepted within an array.
+    /// True if the text has a duplicate key, or a key with U+0000, that was accepted within an array.
     pub has_duplicate_keys: bool,
-    /// True if lone surrogates were replaced.
+    /// True if lone surrogates in the text were replaced by U+FFFD.
     pub repaired: bool,
 }
 
@@ -91,8 +91,8 @@ impl JsonKind {
 }
 
 impl Json {
-    /// Reads untrusted bytes: UTF-8 without byte order mark, strict grammar, no duplicate key at any depth, no lone
-    /// surrogate, depth and sizes within the limits.
+    /// Reads untrusted bytes as strict JSON within size and depth limits. It accepts UTF-8 without byte order mark, no
+    /// duplicate key at any depth, and no lone surrogate.
     ///
     /// # Errors
     /// Returns a [`ReadError`] with a reason and a position, without any of the bytes.
@@ -100,7 +100,7 @@ impl Json {
         Json::read_with_permit(bytes, limits, MemoryPermit::default())
     }
 
-    /// Reads untrusted bytes like [`Json::read`], with a memory permit that any part of the text holds.
+    /// Reads untrusted bytes like [`Json::read`], and ties a memory permit to the text and all of its parts.
     ///
     /// # Errors
     /// Fails like [`Json::read`], and with [`ReadErrorKind::BudgetExceeded`] if the permit cannot cover the text and a tree of
@@ -108,22 +108,22 @@ impl Json {
     pub fn read_with_permit(
         bytes: Vec<u8>,
         limits: &JsonLimits,
-        claim: MemoryPermit,
+        permit: MemoryPermit,
     ) -> Result<Json, ReadError> {
         let text = reader::owned(bytes, limits).map_err(|(error, _)| error)?;
-        Json::read_text(text, limits, claim)
+        Json::read_text(text, limits, permit)
     }
 
-    /// Reads untrusted bytes like [`Json::read_with_permit`], copying them from a buffer.
+    /// Reads untrusted bytes like [`Json::read_with_permit`], copying them from a borrowed buffer.
     ///
     /// # Errors
     /// Fails like [`Json::read_with_permit`].
     pub fn read_slice_with_permit(
         bytes: &[u8],
         limits: &JsonLimits,
-        claim: MemoryPermit,
+        permit: MemoryPermit,
     ) -> Result<Json, ReadError> {
-        Json::read_text(reader::copied(bytes, limits)?, limits, claim)
+        Json::read_text(reader::copied(bytes, limits)?, limits, permit)
     }
 
     /// Reads untrusted bytes of a server like [`Json::read_with_permit`], with two repairs.
@@ -137,7 +137,7 @@ impl Json {
     pub fn read_server_text(
         bytes: Vec<u8>,
         limits: &JsonLimits,
-        claim: MemoryPermit,
+        permit: MemoryPermit,
         lists: bool,
     ) -> Result<ServerText, (ReadError, Vec<u8>)> {
         let lenient = ReaderLeniency {
@@ -148,7 +148,7 @@ impl Json {
         let read = reader::read(reader::owned(bytes, limits)?, limits, lenient)?;
         let (apart, repaired) = (read.has_duplicate_keys, read.repaired);
         Ok(ServerText {
-            json: Json::of(read, claim)?,
+            json: Json::of(read, permit)?,
             has_duplicate_keys: apart,
             repaired,
         })
@@ -184,26 +184,26 @@ impl Json {
         })
     }
 
-    /// Returns the memory permit that the text holds, if it is counted and not small.
+    /// Returns the memory permit that the JSON text holds; `None` if it is small or not counted.
     pub fn permit(&self) -> Option<Arc<MemoryPermit>> {
         self.text.permit.clone()
     }
 
-    /// Returns the same text, holding this memory permit.
-    pub fn with_permit(mut self, claim: Option<Arc<MemoryPermit>>) -> Json {
-        if claim.is_none() {
+    /// Returns the same JSON text, holding this memory permit until its last clone is dropped.
+    pub fn with_permit(mut self, permit: Option<Arc<MemoryPermit>>) -> Json {
+        if permit.is_none() {
             return self;
         }
         match Arc::get_mut(&mut self.text) {
             Some(text) => {
-                text.permit = claim;
+                text.permit = permit;
                 self
             }
-            None => Json::from_parts(self.as_str().to_owned(), claim),
+            None => Json::from_parts(self.as_str().to_owned(), permit),
         }
     }
 
-    /// Creates JSON from a `serde_json` value.
+    /// Creates a [`Json`] from a `serde_json` value.
     pub fn from_value(value: &serde_json::Value) -> Json {
         // `Display` goes through a formatter, which `to_string` avoids.
         let text = serde_json::to_string(value);
@@ -233,14 +233,14 @@ impl Json {
         Json::from_parts(text, self.permit())
     }
 
-    /// Returns a `serde_json` tree. A number without a machine type becomes the nearest `f64`, or a string beyond the
-    /// range of `f64`; see [`Json::is_lossy`]. Values that this program nested deeper than [`JsonLimits::MAX_DEPTH`] become
-    /// strings of their JSON text.
+    /// Converts the value to a `serde_json` tree. A number without a machine type becomes the nearest `f64`, or a
+    /// string beyond the range of `f64`; see [`Json::is_lossy`]. Values that this program nested deeper than
+    /// [`JsonLimits::MAX_DEPTH`] become strings of their JSON text.
     pub fn to_value(&self) -> serde_json::Value {
         self.to_value_and_loss().0
     }
 
-    /// Returns the tree, and the result of [`Json::is_lossy`], in one pass.
+    /// Converts the value to a `serde_json` tree; also returns [`Json::is_lossy`], in one pass.
     pub fn to_value_and_loss(&self) -> (serde_json::Value, bool) {
         // With known members, the ends of their values need no scan.
         if let MemberIter::Indexed { .. } = self.members_in()
@@ -258,7 +258,7 @@ impl Json {
         value::read(self.as_str())
     }
 
-    /// Returns the JSON text.
+    /// Returns the value as JSON text.
     pub fn as_str(&self) -> &str {
         self.text.text.get(self.range.clone()).unwrap_or("null")
     }
@@ -270,28 +270,28 @@ impl Json {
         }
     }
 
-    /// Type of the value.
+    /// Returns the type of the JSON value: object, array, string, number, boolean or null.
     pub fn kind(&self) -> JsonKind {
         JsonKind::of(self.as_str())
     }
 
-    /// Returns the members of an object, in their order; none for other values.
+    /// Returns the members of a JSON object as key and value, in their order; none for other values.
     pub fn members(&self) -> impl Iterator<Item = (Cow<'_, str>, Json)> {
         self.members_in()
             .map(|m| (m.unescaped_key(), self.slice(m.value)))
     }
 
-    /// Returns the items of an array; none for other values.
+    /// Returns the items of a JSON array; none for other values.
     pub fn items(&self) -> impl Iterator<Item = Json> {
         lexer::items(self.as_str()).map(|item| self.slice(item))
     }
 
-    /// Returns an index of an object's members, for many lookups.
+    /// Returns an index of a JSON object's members, for many lookups.
     pub fn index(&self) -> MemberIndex {
         MemberIndex::of(self)
     }
 
-    /// Returns a member of an object.
+    /// Returns the value of the object's member with this key.
     pub fn get(&self, key: &str) -> Option<Json> {
         let known = self.text.positions.find(&self.text.text, &self.range, key);
         let value = known.unwrap_or_else(|()| {
@@ -305,41 +305,41 @@ impl Json {
         MemberIter::of(&self.text.positions, &self.text.text, self.range.clone())
     }
 
-    /// Returns the text of a string.
+    /// Returns the unescaped text of a JSON string; `None` for other values.
     pub fn string(&self) -> Option<String> {
         self.str_cow().map(Cow::into_owned)
     }
 
-    /// Returns the beginning of a string's text: at most `max_bytes` bytes, in whole characters. Copies no more than
-    /// that.
+    /// Returns the beginning of a JSON string's unescaped text: at most `max_bytes` bytes, in whole characters. Copies
+    /// no more than that.
     pub fn string_up_to(&self, max_bytes: usize) -> Option<String> {
         text::string_up_to(self.as_str(), max_bytes)
     }
 
-    /// Returns a copy that does not keep the shared buffer alive and holds no memory permit: for a small part of a
-    /// large text that is stored.
+    /// Returns a copy of the JSON value that neither keeps the shared buffer alive nor holds its memory permit. Use it
+    /// to store a small part of a large text.
     pub fn detached(&self) -> Json {
         Json::from_trusted_text(self.as_str().to_owned())
     }
 
-    /// Returns the text of a string, borrowed if it has no escapes.
+    /// Returns the unescaped text of a JSON string, borrowed if it has no escapes; `None` for other values.
     pub fn str_cow(&self) -> Option<Cow<'_, str>> {
         text::of_string(self.as_str())
     }
 
-    /// Returns a boolean.
+    /// Returns the value of a JSON boolean; `None` for other values.
     pub fn bool(&self) -> Option<bool> {
         self.as_str().parse().ok()
     }
 
-    /// Returns an integer, even if written with a zero fraction or an exponent.
+    /// Returns the value of a JSON integer, even if written with a zero fraction or an exponent.
     pub fn i64(&self) -> Option<i64> {
         // Most integers have neither.
         let plain = self.as_str().parse().ok();
         plain.or_else(|| self.whole_number()?.parse().ok())
     }
 
-    /// Returns a non-negative integer, like [`Json::i64`].
+    /// Returns the value of a non-negative JSON integer, with the spellings of [`Json::i64`].
     pub fn u64(&self) -> Option<u64> {
         self.whole_number()?.parse().ok()
     }
@@ -351,7 +351,7 @@ impl Json {
         number::whole_number(self.as_str())
     }
 
-    /// Returns a number rounded to `f64`; `None` beyond its range.
+    /// Returns the value of a JSON number, rounded to `f64`; `None` beyond its range.
     pub fn f64(&self) -> Option<f64> {
         if self.kind() != JsonKind::Number {
             return None;
@@ -359,45 +359,45 @@ impl Json {
         self.as_str().parse().ok().filter(|n: &f64| n.is_finite())
     }
 
-    /// Returns true if both are numbers with exactly equal values, for example `42` and `4.2e1`.
+    /// Returns true if both values are JSON numbers and exactly equal, for example `42` and `4.2e1`.
     pub fn same_number(&self, other: &Json) -> bool {
         self.kind() == JsonKind::Number
             && other.kind() == JsonKind::Number
             && number::same_number(self.as_str(), other.as_str())
     }
 
-    /// Returns true for `null`.
+    /// Returns true if the JSON value is `null`.
     pub fn is_null(&self) -> bool {
         self.kind() == JsonKind::Null
     }
 
-    /// Returns true if a number in it does not survive [`Json::to_value`]: an integer beyond `i64` and `u64`, or a
-    /// number with a fraction or exponent whose shortest `f64` form has another value.
+    /// Returns true if [`Json::to_value`] cannot represent some number of the value exactly. Such a number is an
+    /// integer beyond `i64` and `u64`, or has a fraction or exponent and a shortest `f64` form of another value.
     pub fn is_lossy(&self) -> bool {
         !self.text.short_numbers && number::lossy(self.as_str())
     }
 
-    /// Returns the canonical form for digests, `toolgate-json-1`: no white space, members sorted by the bytes of their
-    /// keys, strings with minimal escapes, numbers unchanged.
+    /// Returns the canonical JSON of the value, in the form for digests of definitions (`toolgate-json-1`). It has no
+    /// white space, members sorted by the bytes of their keys, strings with minimal escapes, and numbers unchanged.
     pub fn canonical(&self) -> String {
         canonical::canonical(self.as_str())
     }
 
-    /// Passes every string and key to `f`, and replaces it with the result, if there is one. All other bytes stay.
-    /// Returns `None` if nothing changed.
+    /// Replaces strings and object keys, at any depth, by the results of `f`; `f` returns `None` to keep one. All other
+    /// bytes stay. Returns `None` if nothing changed.
     ///
     /// Keys that `f` makes equal both stay, so a caller that changes keys must read the result again.
     pub fn map_strings(&self, f: &mut dyn FnMut(StringAt<'_>) -> Option<String>) -> Option<Json> {
         edit::map_strings(self.as_str(), f).map(|text| self.derived(text))
     }
 
-    /// Returns the object without a member; all other bytes stay. Other values stay unchanged.
+    /// Returns the object without the member of this key; all other bytes stay. Other values stay unchanged.
     pub fn without(&self, key: &str) -> Json {
         edit::without(self.as_str(), key).map_or_else(|| self.clone(), |text| self.derived(text))
     }
 
-    /// Returns the object with a member replaced, or appended at its end; all other bytes stay. Other values become an
-    /// object of this member.
+    /// Returns the object with this member replaced, or appended at its end; all other bytes stay. Other values become
+    /// an object of this member.
     pub fn with(&self, key: &str, value: &Json) -> Json {
         self.derived(edit::with(self.as_str(), key, value))
     }

@@ -18,7 +18,7 @@ const MAX_INTEGER: u64 = (1 << 53) - 1;
 /// Maximum nesting depth of a value that is written. Less than that of a record, which contains it.
 const MAX_VALUE_DEPTH: usize = 60;
 
-/// Value without a canonical form.
+/// JSON value without a canonical form, such as a fraction or `null`.
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum NonCanonicalValue {
@@ -50,7 +50,7 @@ impl fmt::Display for NonCanonicalValue {
 
 impl std::error::Error for NonCanonicalValue {}
 
-/// Returns the canonical JSON of a value.
+/// Returns the canonical JSON of a value (RFC 8785), the form of audit records.
 ///
 /// # Errors
 /// The value has a part without a canonical form.
@@ -60,13 +60,13 @@ pub fn to_string(value: &Value) -> Result<String, NonCanonicalValue> {
     Ok(out)
 }
 
-/// Appends a quoted string with the shortest escapes.
+/// Appends a quoted JSON string with the shortest escapes, as RFC 8785 requires.
 pub fn write_string(out: &mut String, text: &str) {
     write_short(out, text);
 }
 
-/// Compares keys by UTF-16 code units. That differs from the order of bytes only between characters beyond U+FFFF, whose
-/// surrogates come first, and those from U+E000 to U+FFFF.
+/// Compares object keys by UTF-16 code units, which is the member order of RFC 8785. That differs from the order of
+/// bytes only between characters beyond U+FFFF, whose surrogates come first, and those from U+E000 to U+FFFF.
 pub fn compare_keys(a: &str, b: &str) -> Ordering {
     const BEYOND_SURROGATES: std::ops::Range<u8> = 0xee..0xf0;
     let differing = a.bytes().zip(b.bytes()).find(|(a, b)| a != b);

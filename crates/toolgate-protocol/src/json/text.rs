@@ -189,8 +189,8 @@ pub(super) fn without_lone_surrogates(text: String) -> String {
     String::from_utf8(bytes).unwrap_or_default()
 }
 
-/// Appends a quoted string with minimal escapes: `\"`, `\\`, and lower-case `\u00XX` for control characters. Digests
-/// use this form; messages use a shorter one.
+/// Appends a quoted JSON string with minimal escapes: `\"`, `\\`, and lower-case `\u00XX` for control characters.
+/// Digests use this form; messages use a shorter one.
 pub fn write_string(out: &mut String, text: &str) {
     write(out, text, &CANONICAL_ESCAPES);
 }

@@ -4,7 +4,7 @@ use super::{Json, JsonKind, JsonText, lexer, member_positions::MemberIter, text,
 use serde_json::Value;
 use std::{borrow::Cow, ops::Range};
 
-/// Borrowed part of a [`Json`]. Access to its parts changes no reference count.
+/// Borrowed view of a [`Json`] value or of a part of it. Access to its parts changes no reference count.
 #[derive(Clone)]
 pub struct JsonView<'a> {
     of: &'a JsonText,
@@ -24,42 +24,42 @@ impl<'a> JsonView<'a> {
         }
     }
 
-    /// Returns the JSON text.
+    /// Returns the JSON text of the viewed value.
     pub fn as_str(&self) -> &'a str {
         self.of.text.get(self.range.clone()).unwrap_or("null")
     }
 
-    /// Type of the value.
+    /// Returns the type of the viewed value: object, array, string, number, boolean or null.
     pub fn kind(&self) -> JsonKind {
         JsonKind::of(self.as_str())
     }
 
-    /// Returns the members of an object, in their order; none for other values.
+    /// Returns the members of a viewed JSON object as key and value, in their order; none for other values.
     pub fn members(&self) -> impl Iterator<Item = (Cow<'a, str>, JsonView<'a>)> + use<'a> {
         let of = self.clone();
         let found = MemberIter::of(&self.of.positions, &self.of.text, self.range.clone());
         found.map(move |member| (member.unescaped_key(), of.part(member.value)))
     }
 
-    /// Returns the items of an array; none for other values.
+    /// Returns the items of a viewed JSON array; none for other values.
     pub fn items(&self) -> impl Iterator<Item = JsonView<'a>> + use<'a> {
         let of = self.clone();
         lexer::items(self.as_str()).map(move |item| of.part(item))
     }
 
-    /// Returns the text of a string, borrowed if it has no escapes.
+    /// Returns the unescaped text of a viewed JSON string, borrowed if it has no escapes; `None` for other values.
     pub fn str_cow(&self) -> Option<Cow<'a, str>> {
         text::of_string(self.as_str())
     }
 
-    /// Returns a `serde_json` tree, like [`Json::to_value`].
+    /// Converts the viewed value to a `serde_json` tree, like [`Json::to_value`].
     pub fn to_value(&self) -> Value {
         value::read(self.as_str()).0
     }
 }
 
 impl Json {
-    /// Returns a borrowed view of the value.
+    /// Returns a borrowed view of the JSON value.
     pub fn view(&self) -> JsonView<'_> {
         JsonView::new(&self.text, self.range.clone())
     }

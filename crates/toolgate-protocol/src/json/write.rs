@@ -50,7 +50,7 @@ fn bool_literal(value: bool) -> &'static str {
     if value { "true" } else { "false" }
 }
 
-/// Writer of one object. The caller ensures unique keys.
+/// Writer of the text of one JSON object, member by member. The caller ensures unique keys.
 pub struct ObjectWriter(WriterState);
 
 impl Default for ObjectWriter {
@@ -60,7 +60,7 @@ impl Default for ObjectWriter {
 }
 
 impl ObjectWriter {
-    /// Starts an empty object.
+    /// Starts an empty JSON object.
     pub fn new() -> ObjectWriter {
         ObjectWriter::with_capacity(DEFAULT_OBJECT_BYTES)
     }
@@ -77,44 +77,44 @@ impl ObjectWriter {
         out
     }
 
-    /// Adds a member that is already JSON; its bytes stay.
+    /// Adds a member whose value is already JSON; its bytes stay.
     pub fn raw(&mut self, key: &str, value: &Json) {
         self.key(key).push_str(value.as_str());
     }
 
-    /// Adds a string.
+    /// Adds a member with a string value to the JSON object, escaped.
     pub fn str(&mut self, key: &str, value: &str) {
         write_short(self.key(key), value);
     }
 
-    /// Adds an integer.
+    /// Adds a member with an integer value to the JSON object.
     pub fn int(&mut self, key: &str, value: i64) {
         // Writing to a string cannot fail.
         _ = write!(self.key(key), "{value}");
     }
 
-    /// Adds a boolean.
+    /// Adds a member with a boolean value to the JSON object.
     pub fn bool(&mut self, key: &str, value: bool) {
         self.key(key).push_str(bool_literal(value));
     }
 
-    /// Adds `null`.
+    /// Adds a member with the value `null` to the JSON object.
     pub fn null(&mut self, key: &str) {
         self.key(key).push_str("null");
     }
 
-    /// Adds an object.
+    /// Adds a member whose value is a nested JSON object, which `fill` writes.
     pub fn object(&mut self, key: &str, fill: impl FnOnce(&mut ObjectWriter)) {
         object_in(self.key(key), fill);
     }
 
-    /// Adds an array.
+    /// Adds a member whose value is a JSON array, which `fill` writes.
     pub fn array(&mut self, key: &str, fill: impl FnOnce(&mut ArrayWriter)) {
         array_in(self.key(key), fill);
     }
 
-    /// Adds text that this program knows to be JSON, for example a constant. Never pass untrusted text: only debug
-    /// builds check it.
+    /// Adds a member whose value is trusted text that is known to be JSON, for example a constant. Never pass untrusted
+    /// text: only debug builds check it.
     pub fn raw_text(&mut self, key: &str, json: &str) {
         debug_assert!(Json::read(json.into(), &super::JsonLimits::default()).is_ok());
         self.key(key).push_str(json);
@@ -132,7 +132,7 @@ impl ObjectWriter {
         self.0.next().push_str(member);
     }
 
-    /// Completes the object.
+    /// Completes the JSON object and returns it.
     pub fn finish(self) -> Json {
         Json::from_trusted_text(self.text())
     }
@@ -150,7 +150,7 @@ impl fmt::Debug for ObjectWriter {
     }
 }
 
-/// Writer of one array.
+/// Writer of the text of one JSON array, item by item.
 pub struct ArrayWriter(WriterState);
 
 impl Default for ArrayWriter {
@@ -160,48 +160,48 @@ impl Default for ArrayWriter {
 }
 
 impl ArrayWriter {
-    /// Starts an empty array.
+    /// Starts an empty JSON array.
     pub fn new() -> ArrayWriter {
         ArrayWriter(WriterState::open(String::new(), '['))
     }
 
-    /// Adds an item that is already JSON; its bytes stay.
+    /// Adds an item that is already JSON to the array; its bytes stay.
     pub fn raw(&mut self, value: &Json) {
         self.0.next().push_str(value.as_str());
     }
 
-    /// Adds a string.
+    /// Adds a string to the JSON array, escaped.
     pub fn str(&mut self, value: &str) {
         write_short(self.0.next(), value);
     }
 
-    /// Adds an integer.
+    /// Adds an integer to the JSON array.
     pub fn int(&mut self, value: i64) {
         // Writing to a string cannot fail.
         _ = write!(self.0.next(), "{value}");
     }
 
-    /// Adds a boolean.
+    /// Adds a boolean to the JSON array.
     pub fn bool(&mut self, value: bool) {
         self.0.next().push_str(bool_literal(value));
     }
 
-    /// Adds `null`.
+    /// Adds `null` to the JSON array.
     pub fn null(&mut self) {
         self.0.next().push_str("null");
     }
 
-    /// Adds an object.
+    /// Adds an item that is a JSON object, which `fill` writes.
     pub fn object(&mut self, fill: impl FnOnce(&mut ObjectWriter)) {
         object_in(self.0.next(), fill);
     }
 
-    /// Adds an array.
+    /// Adds an item that is a nested JSON array, which `fill` writes.
     pub fn array(&mut self, fill: impl FnOnce(&mut ArrayWriter)) {
         array_in(self.0.next(), fill);
     }
 
-    /// Completes the array.
+    /// Completes the JSON array and returns it.
     pub fn finish(self) -> Json {
         Json::from_trusted_text(self.0.close(']'))
     }

@@ -3,24 +3,24 @@
 use super::meta;
 use crate::json::{Json, JsonKind};
 
-/// Result of a completion.
+/// Result of `completion/complete`: suggested values for an argument.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CompleteResult {
-    /// Values, best first; at most [`CompleteResult::MAX_VALUES`].
+    /// Suggested values, best first; at most [`CompleteResult::MAX_VALUES`].
     pub values: Vec<String>,
-    /// Total number of values, if known.
+    /// Total number of suggested values, if the server knows it.
     pub total: Option<u64>,
-    /// True if there are more values.
+    /// True if there are more suggested values than these.
     pub has_more: Option<bool>,
     /// `_meta` of the result without the protocol's keys.
     pub meta: Option<Json>,
 }
 
 impl CompleteResult {
-    /// Maximum number of values in one result.
+    /// Maximum number of suggested values in one completion result.
     pub const MAX_VALUES: usize = 100;
 
-    /// Reads a complete result. Values beyond the maximum are removed.
+    /// Reads the result of `completion/complete`. Values beyond the maximum are removed.
     ///
     /// # Errors
     /// Returns the reason if a member is missing or wrong.

@@ -2,29 +2,29 @@
 
 use crate::json::{Json, ObjectWriter};
 
-/// Content block: its kind, and its original text.
+/// Content block of a tool result or a prompt message: its kind, and its original JSON.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Content {
-    /// Kind of the block.
+    /// Kind of the content block.
     pub kind: ContentKind,
-    /// Complete block.
+    /// Complete content block as JSON.
     pub json: Json,
 }
 
-/// Kind of a content block.
+/// Kind of a content block, its `type`.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum ContentKind {
-    /// Plain text.
+    /// Text content block.
     Text,
-    /// Image in Base64.
+    /// Image content block, Base64.
     Image,
-    /// Audio in Base64 (since 2025-03-26).
+    /// Audio content block, Base64 (since 2025-03-26).
     Audio,
-    /// Embedded resource.
+    /// Embedded resource content block.
     Resource,
-    /// Link to a resource (since 2025-06-18).
+    /// Resource link content block (since 2025-06-18).
     ResourceLink,
-    /// Unknown kind.
+    /// Content block of an unknown type.
     Other,
 }
 
@@ -42,13 +42,13 @@ impl ContentKind {
 }
 
 impl Content {
-    /// Reads a block; `None` if it has no `type`.
+    /// Reads a content block; `None` if it has no `type`.
     pub fn read(json: Json) -> Option<Content> {
         let kind = ContentKind::of(&json.get("type")?.str_cow()?);
         Some(Content { kind, json })
     }
 
-    /// Creates a block of text.
+    /// Creates a text content block.
     pub fn text(text: &str) -> Content {
         let mut o = ObjectWriter::new();
         o.constant_member(r#""type":"text""#);
@@ -59,12 +59,12 @@ impl Content {
         }
     }
 
-    /// Creates an image block; `data` is Base64.
+    /// Creates an image content block; `data` is Base64.
     pub fn image(data: &str, mime: &str) -> Content {
         Content::media("image", ContentKind::Image, data, mime)
     }
 
-    /// Creates an audio block; `data` is Base64.
+    /// Creates an audio content block; `data` is Base64.
     pub fn audio(data: &str, mime: &str) -> Content {
         Content::media("audio", ContentKind::Audio, data, mime)
     }
@@ -80,7 +80,7 @@ impl Content {
         }
     }
 
-    /// Creates an embedded resource from an object with `uri`, and `text` or `blob`.
+    /// Creates an embedded resource block from an object with `uri`, and `text` or `blob`.
     pub fn resource(contents: &Json) -> Content {
         let mut o = ObjectWriter::new();
         o.str("type", "resource");
@@ -91,7 +91,7 @@ impl Content {
         }
     }
 
-    /// Creates a link to a resource.
+    /// Creates a `resource_link` content block.
     pub fn link(uri: &str, name: &str) -> Content {
         let mut o = ObjectWriter::new();
         o.str("type", "resource_link");
@@ -103,7 +103,7 @@ impl Content {
         }
     }
 
-    /// Returns the same block with one more member, for example `annotations`.
+    /// Returns the same content block with one more member, for example `annotations`.
     pub fn with(mut self, member: &str, value: &Json) -> Content {
         self.json = self.json.with(member, value);
         self

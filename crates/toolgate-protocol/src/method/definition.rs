@@ -4,23 +4,23 @@ use super::skills;
 use crate::json::{Json, JsonKind, ObjectWriter};
 use std::borrow::Cow;
 
-/// Kind of an item that a server offers.
+/// Kind of an item that a server offers: tool, resource, resource template, prompt or skill.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub enum ItemKind {
-    /// Tool.
+    /// Tool, listed by `tools/list`.
     Tool,
-    /// Resource.
+    /// Resource, listed by `resources/list`.
     Resource,
-    /// Resource template.
+    /// Resource template, listed by `resources/templates/list`.
     Template,
-    /// Prompt.
+    /// Prompt, listed by `prompts/list`.
     Prompt,
     /// Skill: a folder of resources with instructions for a model (2026-07-28).
     Skill,
 }
 
 impl ItemKind {
-    /// All kinds.
+    /// All kinds of items.
     pub const ALL: [ItemKind; 5] = [
         ItemKind::Tool,
         ItemKind::Resource,
@@ -29,7 +29,7 @@ impl ItemKind {
         ItemKind::Skill,
     ];
 
-    /// Method that lists items of this kind.
+    /// Returns the method that lists items of this kind, for example `tools/list`.
     pub fn list_method(self) -> &'static str {
         match self {
             ItemKind::Tool => "tools/list",
@@ -40,14 +40,14 @@ impl ItemKind {
         }
     }
 
-    /// Returns the kind that a method lists.
+    /// Returns the item kind that a list method lists, for example tools for `tools/list`.
     pub fn listed_by(method: &str) -> Option<ItemKind> {
         ItemKind::ALL
             .into_iter()
             .find(|k| k.list_method() == method)
     }
 
-    /// Member of a list result that contains the items.
+    /// Returns the member of a list result that contains the items, for example `tools`.
     pub fn list_member(self) -> &'static str {
         match self {
             ItemKind::Tool => "tools",
@@ -58,7 +58,7 @@ impl ItemKind {
         }
     }
 
-    /// Capability that a server declares if it has items of this kind.
+    /// Returns the capability that a server declares if it has items of this kind, for example `prompts`.
     pub fn capability(self) -> &'static str {
         match self {
             ItemKind::Tool => "tools",
@@ -67,7 +67,7 @@ impl ItemKind {
         }
     }
 
-    /// Member of a definition that identifies the item.
+    /// Returns the member of a definition that identifies the item, for example `name` or `uri`.
     pub fn key_member(self) -> &'static str {
         match self {
             ItemKind::Tool | ItemKind::Prompt => "name",
@@ -76,7 +76,7 @@ impl ItemKind {
         }
     }
 
-    /// Name of the kind for people.
+    /// Returns the name of the item kind for people.
     pub fn as_str(self) -> &'static str {
         match self {
             ItemKind::Tool => "tool",
@@ -88,7 +88,7 @@ impl ItemKind {
     }
 }
 
-/// Definition of an item: its original text, and its identifying name.
+/// Definition of a tool, resource, template, prompt or skill, as JSON, and its identifying name.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Definition {
     kind: ItemKind,
@@ -101,13 +101,13 @@ pub struct Definition {
 /// Source: `ToolAnnotations` of the schema.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct ToolAnnotations {
-    /// The tool changes nothing.
+    /// Annotation `readOnlyHint`: the tool changes nothing.
     pub read_only: bool,
-    /// The tool may destroy data; always false if it is read-only.
+    /// Annotation `destructiveHint`: the tool may destroy data; always false if it is read-only.
     pub destructive: bool,
-    /// Repeated calls have no further effect; always true if it is read-only.
+    /// Annotation `idempotentHint`: repeated calls have no further effect; always true if it is read-only.
     pub idempotent: bool,
-    /// The tool interacts with systems outside of its server.
+    /// Annotation `openWorldHint`: the tool interacts with systems outside of its server.
     pub open_world: bool,
 }
 
@@ -123,7 +123,7 @@ impl Default for ToolAnnotations {
     }
 }
 
-/// Argument of a prompt.
+/// Argument of a prompt, as the prompt's definition declares it.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct PromptArgument {
     /// Name of the argument.
@@ -133,7 +133,7 @@ pub struct PromptArgument {
 }
 
 impl Definition {
-    /// Reads a definition of that kind.
+    /// Reads the definition of an item of this kind.
     ///
     /// # Errors
     /// Returns the reason if a member is missing or wrong.
@@ -171,22 +171,22 @@ impl Definition {
         Definition::read(ItemKind::Tool, json)
     }
 
-    /// Kind of the item.
+    /// Returns the kind of the defined item.
     pub fn kind(&self) -> ItemKind {
         self.kind
     }
 
-    /// Name, URI or URI template of the item, as the author of this definition uses it.
+    /// Returns the name, URI or URI template of the item, as the author of this definition uses it.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Returns the complete definition.
+    /// Returns the complete definition as JSON.
     pub fn json(&self) -> &Json {
         &self.json
     }
 
-    /// Returns the same definition under another name; all other bytes stay.
+    /// Returns the same definition under another name or URI; all other bytes stay.
     pub fn renamed(&self, name: &str) -> Definition {
         let json = self
             .json
@@ -198,7 +198,7 @@ impl Definition {
         }
     }
 
-    /// Returns the name to display: `title`, then for a tool `annotations.title`, then `name`.
+    /// Returns the display name of the item: `title`, then for a tool `annotations.title`, then `name`.
     pub fn title(&self) -> Cow<'_, str> {
         let own = self.json.get("title").and_then(|t| t.string());
         let old = || match self.kind {
@@ -210,7 +210,7 @@ impl Definition {
             .map_or(Cow::Borrowed(&self.name), Cow::Owned)
     }
 
-    /// Returns the description.
+    /// Returns the `description` of the item.
     pub fn description(&self) -> Option<String> {
         match self.kind {
             ItemKind::Skill => self.json.get("frontmatter")?.get("description")?.string(),
@@ -218,19 +218,19 @@ impl Definition {
         }
     }
 
-    /// Returns the input schema of a tool; `{"type": "object"}` if it has none.
+    /// Returns the `inputSchema` of a tool; `{"type": "object"}` if it has none.
     pub fn input_schema(&self) -> Json {
         self.json
             .get("inputSchema")
             .unwrap_or_else(|| Json::from_value(&serde_json::json!({"type": "object"})))
     }
 
-    /// Returns the output schema of a tool.
+    /// Returns the `outputSchema` of a tool.
     pub fn output_schema(&self) -> Option<Json> {
         self.json.get("outputSchema")
     }
 
-    /// Returns the arguments of a prompt.
+    /// Returns the declared arguments of a prompt.
     pub fn prompt_arguments(&self) -> Vec<PromptArgument> {
         let read = |a: Json| {
             Some(PromptArgument {
@@ -242,7 +242,7 @@ impl Definition {
         list.iter().flat_map(Json::items).filter_map(read).collect()
     }
 
-    /// Returns the tool annotations. Items other than tools are read-only.
+    /// Returns the tool annotations (`readOnlyHint` and others). Items other than tools are read-only.
     pub fn annotations(&self) -> ToolAnnotations {
         let absent = ToolAnnotations::default();
         let claims = self.json.get("annotations");
@@ -291,7 +291,7 @@ fn check_arguments(json: &Json) -> Result<(), &'static str> {
     }
 }
 
-/// Returns the parameter `ref` of a completion.
+/// Returns the parameter `ref` of `completion/complete` for a prompt or a resource template.
 pub fn completion_reference(kind: ItemKind, name: &str) -> Json {
     let mut o = ObjectWriter::new();
     match kind {

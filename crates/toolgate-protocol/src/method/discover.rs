@@ -3,29 +3,30 @@
 use super::{initialize::Implementation, meta};
 use crate::json::{Json, ObjectWriter};
 
-/// Method name.
+/// Method name `server/discover`, which returns the revisions and capabilities of a server.
 pub const NAME: &str = "server/discover";
 
-/// Result of discovery (`server/discover`).
+/// Result of discovery by `server/discover`.
 #[derive(Clone, Debug)]
 pub struct DiscoverResult {
-    /// Supported revisions.
+    /// Protocol revisions that the server supports.
     pub versions: Vec<String>,
-    /// Server capabilities.
+    /// Server capabilities, an object.
     pub capabilities: Json,
     /// Self-reported name and version of the server.
     pub server: Option<Implementation>,
-    /// Instructions for the model.
+    /// Instructions of the server for the model.
     pub instructions: Option<String>,
 }
 
 impl DiscoverResult {
-    /// Reads the result; `None` if it is invalid.
+    /// Reads the result of `server/discover`; `None` if it is invalid.
     pub fn read(result: &Json) -> Option<DiscoverResult> {
         DiscoverResult::read_within(result, usize::MAX)
     }
 
-    /// Reads the result with at most `max_instructions_bytes` bytes of the instructions. Copies no more than that.
+    /// Reads the result of `server/discover` with at most `max_instructions_bytes` bytes of the instructions. Copies no
+    /// more than that.
     pub fn read_within(result: &Json, max_instructions_bytes: usize) -> Option<DiscoverResult> {
         let versions = result.get("supportedVersions")?;
         Some(DiscoverResult {
@@ -42,7 +43,7 @@ impl DiscoverResult {
         })
     }
 
-    /// Writes the result, stale at once and private to this caller.
+    /// Writes the result of `server/discover`, stale at once and private to this caller.
     pub fn json(&self) -> Json {
         let mut o = ObjectWriter::new();
         o.str("resultType", "complete");

@@ -4,26 +4,26 @@
 use super::{initialize::Implementation, meta};
 use crate::json::{Json, JsonKind, ObjectWriter};
 
-/// Method name.
+/// Method name `elicitation/create`, by which a server requests input from the user.
 pub const NAME: &str = "elicitation/create";
-/// Method that samples the client's model.
+/// Method name `sampling/createMessage`, by which a server samples the client's model.
 pub const SAMPLING: &str = "sampling/createMessage";
-/// Method that lists the client's roots.
+/// Method name `roots/list`, by which a server lists the client's roots.
 pub const ROOTS: &str = "roots/list";
 
-/// Input request of a server, with its original parameters.
+/// Input request of a server (elicitation, sampling or roots), with its original parameters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RawInputRequest {
-    /// Key of the answer.
+    /// Key of the request in `inputRequests`, and of its answer.
     pub key: String,
-    /// Method: [`NAME`], [`SAMPLING`] or [`ROOTS`].
+    /// Method of the input request: [`NAME`], [`SAMPLING`] or [`ROOTS`].
     pub method: String,
-    /// Parameters of the method.
+    /// Parameters of the method, unchanged.
     pub params: Option<Json>,
 }
 
 impl RawInputRequest {
-    /// Returns true for a URL elicitation.
+    /// Returns true if the input request is a URL elicitation.
     pub fn is_url(&self) -> bool {
         let mode = self
             .params
@@ -33,7 +33,7 @@ impl RawInputRequest {
         self.method == NAME && mode.as_deref() == Some("url")
     }
 
-    /// Reads the value of `inputRequests`: an object of requests by their keys.
+    /// Reads the member `inputRequests`: an object of input requests by their keys.
     ///
     /// # Errors
     /// Returns an error if a request has no method.
@@ -50,7 +50,7 @@ impl RawInputRequest {
         requests.ok_or("an input request has no \"method\"")
     }
 
-    /// Writes requests as the member `inputRequests`.
+    /// Writes input requests as the member `inputRequests`.
     pub fn write_all(requests: &[RawInputRequest], o: &mut ObjectWriter) {
         o.object("inputRequests", |map| {
             for ask in requests {
@@ -65,19 +65,19 @@ impl RawInputRequest {
     }
 }
 
-/// Result with `resultType` `input_required`.
+/// Result with `resultType` `input_required`: the client repeats the call with the answers (2026-07-28).
 #[derive(Clone, Debug, Default)]
 pub struct InputRequiredResult {
-    /// Input requests.
+    /// Input requests of the server, by key.
     pub requests: Vec<RawInputRequest>,
     /// `requestState`, which the client returns unchanged with the answers.
     pub state: Option<String>,
-    /// Server that sends the requests.
+    /// Self-reported name and version of the server that requests the input.
     pub server: Option<Implementation>,
 }
 
 impl InputRequiredResult {
-    /// Reads the result.
+    /// Reads an `input_required` result.
     ///
     /// # Errors
     /// Returns an error if there are neither requests nor state, or if a request has no method.
@@ -101,7 +101,7 @@ impl InputRequiredResult {
         })
     }
 
-    /// Writes the result.
+    /// Writes the `input_required` result.
     pub fn json(&self) -> Json {
         let mut o = ObjectWriter::new();
         o.str("resultType", "input_required");
@@ -118,7 +118,7 @@ impl InputRequiredResult {
     }
 }
 
-/// Answer of the user to an elicitation.
+/// Answer of the user to an elicitation, an `ElicitResult`.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ElicitAnswer {
     /// The user accepted, with the content of the form.

@@ -2,30 +2,30 @@
 
 use crate::json::{Json, JsonKind, ObjectWriter};
 
-/// Method name.
+/// Method name `initialize`, the handshake request.
 pub const NAME: &str = "initialize";
-/// Notification of the client that completes the handshake.
+/// Method name of the client's notification that completes the `initialize` handshake.
 pub const INITIALIZED: &str = "notifications/initialized";
 
-/// Self-reported name and version of a client or server.
+/// Self-reported name and version of a client or server (`clientInfo`, `serverInfo`).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Implementation {
-    /// Program name.
+    /// Name of the program.
     pub name: String,
-    /// Version.
+    /// Version of the program.
     pub version: String,
-    /// Title for people (since 2025-06-18).
+    /// Title of the program for people (since 2025-06-18).
     pub title: Option<String>,
-    /// Description (since 2025-11-25).
+    /// Description of the program (since 2025-11-25).
     pub description: Option<String>,
-    /// URL of the website (since 2025-11-25).
+    /// URL of the program's website (since 2025-11-25).
     pub website_url: Option<String>,
-    /// Icons, an array of objects with `src` (since 2025-11-25).
+    /// Icons of the program, an array of objects with `src` (since 2025-11-25).
     pub icons: Option<Json>,
 }
 
 impl Implementation {
-    /// Creates an implementation with name and version.
+    /// Creates a `clientInfo` or `serverInfo` with a name and a version.
     pub fn new(name: &str, version: &str) -> Implementation {
         Implementation {
             name: name.to_owned(),
@@ -57,14 +57,14 @@ impl Implementation {
         ))
     }
 
-    /// Writes the object.
+    /// Writes the object `clientInfo` or `serverInfo`.
     pub fn json(&self) -> Json {
         let mut o = ObjectWriter::new();
         self.write(&mut o);
         o.finish()
     }
 
-    /// Writes its members.
+    /// Writes the members of `clientInfo` or `serverInfo` into an open object.
     pub fn write(&self, o: &mut ObjectWriter) {
         o.str("name", &self.name);
         o.str("version", &self.version);
@@ -87,16 +87,16 @@ impl Implementation {
 /// Parameters of `initialize`.
 #[derive(Clone, Debug)]
 pub struct InitializeParams {
-    /// Revision that the client requests.
+    /// Protocol revision that the client requests.
     pub version: String,
-    /// Client capabilities.
+    /// Client capabilities, an object.
     pub capabilities: Json,
     /// Self-reported name and version of the client.
     pub client: Option<Implementation>,
 }
 
 impl InitializeParams {
-    /// Reads the parameters; `None` if the revision or the capabilities are missing.
+    /// Reads the parameters of `initialize`; `None` if the revision or the capabilities are missing.
     pub fn read(params: Option<&Json>) -> Option<InitializeParams> {
         let params = params?;
         Some(InitializeParams {
@@ -109,7 +109,7 @@ impl InitializeParams {
         })
     }
 
-    /// Writes the parameters.
+    /// Writes the parameters of `initialize`.
     pub fn json(&self) -> Json {
         let mut o = ObjectWriter::new();
         o.str("protocolVersion", &self.version);
@@ -124,23 +124,24 @@ impl InitializeParams {
 /// Result of `initialize`.
 #[derive(Clone, Debug)]
 pub struct InitializeResult {
-    /// Negotiated revision.
+    /// Negotiated protocol revision.
     pub version: String,
-    /// Server capabilities.
+    /// Server capabilities, an object.
     pub capabilities: Json,
     /// Self-reported name and version of the server.
     pub server: Implementation,
-    /// Instructions for the model.
+    /// Instructions of the server for the model.
     pub instructions: Option<String>,
 }
 
 impl InitializeResult {
-    /// Reads the result; `None` if a required member is missing.
+    /// Reads the result of `initialize`; `None` if a required member is missing.
     pub fn read(result: &Json) -> Option<InitializeResult> {
         InitializeResult::read_within(result, usize::MAX)
     }
 
-    /// Reads the result with at most `max_instructions_bytes` bytes of the instructions. Copies no more than that.
+    /// Reads the result of `initialize` with at most `max_instructions_bytes` bytes of the instructions. Copies no more
+    /// than that.
     pub fn read_within(result: &Json, max_instructions_bytes: usize) -> Option<InitializeResult> {
         Some(InitializeResult {
             version: result.get("protocolVersion")?.string()?,
@@ -155,7 +156,7 @@ impl InitializeResult {
         })
     }
 
-    /// Writes the result.
+    /// Writes the result of `initialize`.
     pub fn json(&self) -> Json {
         let mut o = ObjectWriter::new();
         o.str("protocolVersion", &self.version);

@@ -6,14 +6,14 @@ use crate::json::{Json, JsonKind, ObjectWriter};
 /// Cache hint of a result: its lifetime and scope (2026-07-28). The default is stale at once and private.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct CacheHint {
-    /// Lifetime in milliseconds; 0 is stale at once.
+    /// Time for which the result may be cached, in milliseconds; 0 is stale at once.
     pub ttl_ms: u64,
     /// True if the result may be cached for all callers.
     pub public: bool,
 }
 
 impl CacheHint {
-    /// Reads the hint of a result. An absent or invalid hint is stale at once and private.
+    /// Reads the cache hint of a result. An absent or invalid hint is stale at once and private.
     pub fn read(result: &Json) -> CacheHint {
         let scope = result.get("cacheScope").and_then(|s| s.string());
         CacheHint {
@@ -22,13 +22,13 @@ impl CacheHint {
         }
     }
 
-    /// Writes the two members.
+    /// Writes the members of the cache hint into an open result.
     pub fn write(&self, o: &mut ObjectWriter) {
         o.int("ttlMs", i64::try_from(self.ttl_ms).unwrap_or(i64::MAX));
         o.str("cacheScope", if self.public { "public" } else { "private" });
     }
 
-    /// Returns the stricter combination of two hints.
+    /// Combines two cache hints: the shorter lifetime, and public only if both are.
     pub fn stricter(self, other: CacheHint) -> CacheHint {
         CacheHint {
             ttl_ms: self.ttl_ms.min(other.ttl_ms),
@@ -37,19 +37,19 @@ impl CacheHint {
     }
 }
 
-/// Page of a list, with the cursor of the next one (pagination).
+/// Page of a list result such as that of `tools/list` (pagination), with the cursor of the next page.
 #[derive(Clone, Debug)]
 pub struct ListPage {
-    /// Definitions, unchanged.
+    /// Definitions of the page, unchanged.
     pub items: Vec<Json>,
-    /// Cursor of the next page; absent on the last page. An empty string is a cursor.
+    /// Cursor of the next page (`nextCursor`); absent on the last page. An empty string is a cursor.
     pub next: Option<Json>,
     /// Cache hint of the page.
     pub hint: CacheHint,
 }
 
 impl ListPage {
-    /// Reads a page of a list of that kind; `None` if its items are missing.
+    /// Reads one page of the list of items of that kind; `None` if its items are missing.
     pub fn read(kind: ItemKind, result: &Json) -> Option<ListPage> {
         let items = result
             .get(kind.list_member())

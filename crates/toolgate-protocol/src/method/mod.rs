@@ -18,39 +18,39 @@ pub mod tools_call;
 pub mod trace;
 pub mod uri_template;
 
-/// Pings the peer (revisions up to 2025-11-25).
+/// Method name `ping`, which checks that the peer responds (revisions up to 2025-11-25).
 pub const PING: &str = "ping";
-/// Sets the minimum level of log messages (revisions up to 2025-11-25).
+/// Method name `logging/setLevel`, which sets the minimum level of log messages (revisions up to 2025-11-25).
 pub const SET_LEVEL: &str = "logging/setLevel";
-/// Opens a stream of change notifications (2026-07-28).
+/// Method name `subscriptions/listen`, which opens a stream of change notifications (2026-07-28).
 pub const LISTEN: &str = "subscriptions/listen";
 
-/// Reserved keys of `_meta`.
+/// Keys of `_meta` that MCP reserves or Toolgate defines, and their values in a request.
 pub mod meta {
     use super::trace::TraceContext;
     use crate::json::Json;
 
-    /// Prefix of all reserved keys.
+    /// Prefix of the `_meta` keys that MCP reserves.
     pub const PREFIX: &str = "io.modelcontextprotocol/";
-    /// Protocol revision of the request.
+    /// Key of `_meta` for the protocol revision of a request (2026-07-28).
     pub const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
-    /// Client capabilities, declared with the request.
+    /// Key of `_meta` for the client capabilities that a request declares (2026-07-28).
     pub const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
-    /// Self-reported name and version of the client.
+    /// Key of `_meta` for the self-reported name and version of the client (2026-07-28).
     pub const CLIENT: &str = "io.modelcontextprotocol/clientInfo";
-    /// Self-reported name and version of the server.
+    /// Key of `_meta` for the self-reported name and version of the server (2026-07-28).
     pub const SERVER: &str = "io.modelcontextprotocol/serverInfo";
-    /// Minimum level of log messages that the client requests.
+    /// Key of `_meta` for the minimum level of the log messages that a request wants (2026-07-28).
     pub const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
-    /// Id of the subscription that a notification belongs to.
+    /// Key of `_meta` for the id of the subscription that a notification belongs to (2026-07-28).
     pub const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
-    /// Number of upstream servers whose part of a list is missing; our own key.
+    /// Key of `_meta` for the number of upstream servers whose part of a list is missing; defined by Toolgate.
     pub const MISSING: &str = "toolgate/missing";
-    /// Token of the progress notifications of a request.
+    /// Key of `_meta` for the token of a request's progress notifications.
     pub const PROGRESS: &str = "progressToken";
 
-    /// Returns true for a valid key of `_meta`: an optional prefix of dot-separated labels with a trailing slash, then
-    /// a name. The name may be empty after a prefix.
+    /// Returns true if the text is a valid key of `_meta`. A key is an optional prefix of dot-separated labels with a
+    /// trailing slash, then a name. The name may be empty after a prefix.
     pub fn is_key(key: &str) -> bool {
         let (prefix, name) = match key.split_once('/') {
             Some((prefix, name)) => (Some(prefix), name),
@@ -73,25 +73,25 @@ pub mod meta {
             && (named || (name.is_empty() && prefix.is_some()))
     }
 
-    /// Returns true for a key of the protocol: the second label of its prefix is `modelcontextprotocol` or `mcp`.
+    /// Returns true if MCP reserves the `_meta` key: the second label of its prefix is `modelcontextprotocol` or `mcp`.
     pub fn is_reserved(key: &str) -> bool {
         let prefix = key.split_once('/').map(|(prefix, _)| prefix);
         let second = prefix.and_then(|prefix| prefix.split('.').nth(1));
         matches!(second, Some("modelcontextprotocol" | "mcp"))
     }
 
-    /// Keys of a request's `_meta` that the protocol defines.
+    /// Values of the MCP keys in a request's `_meta`.
     #[derive(Clone, Debug, Default)]
     pub struct RequestMeta {
-        /// [`VERSION`]
+        /// Protocol revision of the request, from the key [`VERSION`].
         pub version: Option<Json>,
-        /// [`CAPABILITIES`]
+        /// Client capabilities of the request, from the key [`CAPABILITIES`].
         pub capabilities: Option<Json>,
-        /// [`CLIENT`]
+        /// Name and version of the client, from the key [`CLIENT`].
         pub client: Option<Json>,
-        /// [`LOG_LEVEL`]
+        /// Requested minimum log level, from the key [`LOG_LEVEL`].
         pub log_level: Option<Json>,
-        /// [`PROGRESS`]
+        /// Progress token of the request, from the key [`PROGRESS`].
         pub progress: Option<Json>,
         /// `traceparent`, `tracestate`, `baggage`
         trace: [Option<Json>; 3],
@@ -122,24 +122,24 @@ pub mod meta {
             read
         }
 
-        /// Returns true if the request declares itself as one of 2026-07-28.
+        /// Returns true if the request declares itself as one of a stateless revision (2026-07-28).
         pub fn is_modern(&self) -> bool {
             self.version.is_some()
         }
 
-        /// Returns the trace context of the request.
+        /// Returns the W3C trace context of the request.
         pub fn trace(&self) -> TraceContext {
             let [parent, state, baggage] = &self.trace;
             TraceContext::read([parent, state, baggage].map(Option::as_ref))
         }
     }
 
-    /// Returns one member of `params._meta`.
+    /// Returns the value of one key of a request's `params._meta`.
     pub fn get(params: Option<&Json>, key: &str) -> Option<Json> {
         params?.get("_meta")?.get(key)
     }
 
-    /// Returns the `_meta` of a server's result without the keys that belong to one hop only.
+    /// Returns the `_meta` of a server's result without the MCP keys, which are valid on one connection only.
     pub fn without_reserved_keys(meta: &Json) -> Option<Json> {
         let mut kept = meta.clone();
         for (key, _) in meta.members() {

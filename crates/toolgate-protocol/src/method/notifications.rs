@@ -6,13 +6,13 @@ use crate::{
     message::Id,
 };
 
-/// Cancellation of a request.
+/// Method name of the notification that cancels a request.
 pub const CANCELLED: &str = "notifications/cancelled";
-/// Progress of a request.
+/// Method name of the notification of a request's progress.
 pub const PROGRESS: &str = "notifications/progress";
-/// Log message.
+/// Method name of the log message notification.
 pub const MESSAGE: &str = "notifications/message";
-/// Levels of log messages, least severe first.
+/// Severity levels of MCP log messages, least severe first.
 pub const LEVELS: [&str; 8] = [
     "debug",
     "info",
@@ -23,22 +23,22 @@ pub const LEVELS: [&str; 8] = [
     "alert",
     "emergency",
 ];
-/// Completion of a URL elicitation; its parameter is `elicitationId` (2025-11-25).
+/// Method name of the notification that a URL elicitation completed; its parameter is `elicitationId` (2025-11-25).
 pub const ELICITATION_COMPLETE: &str = "notifications/elicitation/complete";
-/// Change of the list of tools.
+/// Method name of the notification that a server's list of tools changed.
 pub const TOOLS_CHANGED: &str = "notifications/tools/list_changed";
-/// Change of the lists of resources and templates.
+/// Method name of the notification that a server's lists of resources and templates changed.
 pub const RESOURCES_CHANGED: &str = "notifications/resources/list_changed";
-/// Update of one resource; its parameter is `uri`.
+/// Method name of the notification that one resource was updated; its parameter is `uri`.
 pub const RESOURCE_UPDATED: &str = "notifications/resources/updated";
-/// Change of the list of prompts.
+/// Method name of the notification that a server's list of prompts changed.
 pub const PROMPTS_CHANGED: &str = "notifications/prompts/list_changed";
-/// Change of the list of the client's roots (revisions up to 2025-11-25).
+/// Method name of the notification that the client's roots changed (revisions up to 2025-11-25).
 pub const ROOTS_CHANGED: &str = "notifications/roots/list_changed";
-/// First message of a subscription (2026-07-28).
+/// Method name of the notification that opens a `subscriptions/listen` stream (2026-07-28).
 pub const ACKNOWLEDGED: &str = "notifications/subscriptions/acknowledged";
 
-/// Progress of a request.
+/// Progress of a request, as a `notifications/progress` message reports it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Progress {
     /// Completed amount; it grows with each notification.
@@ -50,7 +50,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Reads the parameters of a notification: the progress token, and the progress.
+    /// Reads the parameters of `notifications/progress`: the progress token, and the progress.
     pub fn read(params: &Json) -> Option<(Json, Progress)> {
         let token = params.get(meta::PROGRESS)?;
         let progress = params.get("progress")?.f64()?;
@@ -66,7 +66,7 @@ impl Progress {
         ))
     }
 
-    /// Writes the parameters of a notification.
+    /// Writes the parameters of `notifications/progress`.
     pub fn json(&self, token: &Json) -> Json {
         let mut o = ObjectWriter::new();
         o.raw(meta::PROGRESS, token);
@@ -91,7 +91,7 @@ fn number(n: f64) -> Json {
     })
 }
 
-/// Writes the parameters of a cancellation.
+/// Writes the parameters of `notifications/cancelled`.
 pub fn cancelled(id: &Id, reason: &str) -> Json {
     let mut o = ObjectWriter::new();
     o.raw("requestId", id.json());
@@ -99,12 +99,12 @@ pub fn cancelled(id: &Id, reason: &str) -> Json {
     o.finish()
 }
 
-/// Returns the reason of a cancellation, as the peer wrote it.
+/// Returns the `reason` in the parameters of `notifications/cancelled`, as the peer wrote it.
 pub fn cancelled_reason(params: Option<&Json>) -> Option<String> {
     params?.get("reason")?.string()
 }
 
-/// Returns the id of the cancelled request; `None` if it is malformed.
+/// Returns the `requestId` in the parameters of `notifications/cancelled`; `None` if it is malformed.
 pub fn cancelled_id(params: Option<&Json>) -> Option<Id> {
     Id::read(&params?.get("requestId")?)
 }

@@ -5,24 +5,25 @@ use super::{
 };
 use crate::json::{Json, JsonKind, ObjectWriter};
 
-/// Method that completes an argument.
+/// Method name `completion/complete`, which suggests values of a prompt or template argument.
 pub const COMPLETE: &str = "completion/complete";
 
-/// Operation on an item. Exhaustive on purpose: a new variant breaks the build wherever it matters.
+/// Operation on an item of a server: `tools/call`, `resources/read`, `prompts/get` or `completion/complete`. Exhaustive
+/// on purpose: a new variant breaks the build wherever it matters.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Op {
-    /// Calls a tool.
+    /// `tools/call`: calls a tool.
     Tool,
-    /// Reads a resource.
+    /// `resources/read`: reads a resource.
     Resource,
-    /// Gets a prompt.
+    /// `prompts/get`: gets a prompt.
     Prompt,
-    /// Completes an argument of a prompt or of a template.
+    /// `completion/complete`: completes an argument of a prompt or of a resource template.
     Complete(ItemKind),
 }
 
 impl Op {
-    /// Method on the wire.
+    /// Returns the MCP method name of the operation, for example `tools/call`.
     pub fn method(self) -> &'static str {
         match self {
             Op::Tool => tools_call::NAME,
@@ -32,7 +33,7 @@ impl Op {
         }
     }
 
-    /// Kinds of items that the operation applies to, in the order of the lookup.
+    /// Returns the kinds of items that the operation applies to, in lookup order.
     pub fn kinds(self) -> &'static [ItemKind] {
         match self {
             Op::Tool => &[ItemKind::Tool],
@@ -45,7 +46,7 @@ impl Op {
     }
 }
 
-/// Returns true for one of the four methods.
+/// Returns true if the method uses an item: `tools/call`, `resources/read`, `prompts/get` or `completion/complete`.
 pub fn is_operation(method: &str) -> bool {
     [
         tools_call::NAME,
@@ -56,24 +57,24 @@ pub fn is_operation(method: &str) -> bool {
     .contains(&method)
 }
 
-/// Parameters of one of the four methods.
+/// Parameters of `tools/call`, `resources/read`, `prompts/get` or `completion/complete`.
 #[derive(Clone, Debug)]
 pub struct OperationParams {
-    /// Operation.
+    /// Operation that the parameters belong to.
     pub op: Op,
-    /// Name or URI of the item.
+    /// Name of the tool or prompt, or URI of the resource, as the client wrote it.
     pub name: String,
-    /// Arguments, unchanged; `{}` if there are none. For a resource its `uri`; for a completion all parameters except
-    /// `ref`.
+    /// Arguments of the operation, unchanged; `{}` if there are none. For a resource its `uri`; for a completion all
+    /// parameters except `ref`.
     pub arguments: Json,
-    /// Answers to the input requests of the previous round (2026-07-28).
+    /// Answers of the client to the input requests of the previous round (2026-07-28).
     pub answers: Vec<(String, Json)>,
-    /// `requestState` of the previous round (2026-07-28).
+    /// Member `requestState` that the client returns from the previous round (2026-07-28).
     pub state: Option<String>,
 }
 
 impl OperationParams {
-    /// Reads the parameters of a method.
+    /// Reads the parameters of an operation's method, such as `tools/call`.
     ///
     /// # Errors
     /// Returns the reason if a member is missing or wrong.
@@ -127,7 +128,7 @@ impl OperationParams {
     }
 }
 
-/// Writes the parameters of a call: the name or URI of the item, and its arguments.
+/// Writes the parameters of an operation: the name or URI of the item, and its arguments.
 pub fn write(o: &mut ObjectWriter, op: Op, name: &str, arguments: &Json) {
     match op {
         Op::Tool => {

@@ -6,21 +6,22 @@ use super::{
 };
 use crate::json::Json;
 
-/// Result of a call. An error of the tool itself is a result too.
+/// Result of an operation: of `tools/call`, `resources/read`, `prompts/get` or `completion/complete`. An error of the
+/// tool itself is a result too.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Output {
-    /// Result of a tool.
+    /// Result of `tools/call`.
     Tool(ToolResult),
-    /// Contents of a resource.
+    /// Result of `resources/read`: contents of a resource.
     Resource(ReadResult),
-    /// Messages of a prompt.
+    /// Result of `prompts/get`: messages of a prompt.
     Prompt(PromptResult),
-    /// Result of a completion.
+    /// Result of `completion/complete`: suggested values.
     Complete(CompleteResult),
 }
 
 impl Output {
-    /// Reads a complete result of this operation.
+    /// Reads the result of this operation, which must not be `input_required`.
     ///
     /// # Errors
     /// Returns the reason if a member is missing or wrong.
@@ -33,22 +34,22 @@ impl Output {
         }
     }
 
-    /// Returns true for a tool error.
+    /// Returns true if the result is a tool error (`isError`).
     pub fn is_error(&self) -> bool {
         matches!(self, Output::Tool(result) if result.is_error)
     }
 
-    /// Creates a tool result of one block of text.
+    /// Creates a tool result of one text content block.
     pub fn text(text: &str) -> Output {
         Output::Tool(ToolResult::text(text))
     }
 
-    /// Creates a tool error that a model can read.
+    /// Creates a tool error (`isError`) that a model can read.
     pub fn error(text: &str) -> Output {
         Output::Tool(ToolResult::error(text))
     }
 
-    /// Returns the result of a tool, by value; `None` for other outputs.
+    /// Returns the result of `tools/call`, by value; `None` for other results.
     pub fn into_tool(self) -> Option<ToolResult> {
         match self {
             Output::Tool(result) => Some(result),
@@ -56,7 +57,7 @@ impl Output {
         }
     }
 
-    /// Returns the result of a tool; `None` for other outputs.
+    /// Returns the result of `tools/call`, borrowed; `None` for other results.
     pub fn tool(&self) -> Option<&ToolResult> {
         match self {
             Output::Tool(result) => Some(result),
@@ -64,7 +65,7 @@ impl Output {
         }
     }
 
-    /// Number of content blocks, resource contents, messages or values.
+    /// Returns the number of content blocks, resource contents, prompt messages or completion values.
     pub fn blocks(&self) -> usize {
         match self {
             Output::Tool(result) => result.content.len(),
@@ -74,7 +75,7 @@ impl Output {
         }
     }
 
-    /// Approximate size of the result as text, in bytes.
+    /// Returns the approximate size of the result as JSON text, in bytes.
     pub fn size(&self) -> usize {
         let json = |json: &Json| json.as_str().len();
         let meta = |meta: &Option<Json>| meta.as_ref().map_or(0, json);

@@ -3,7 +3,7 @@
 use super::{content::Content, meta};
 use crate::json::{Json, JsonKind};
 
-/// Method name.
+/// Method name `prompts/get`, which returns the messages of a prompt.
 pub const NAME: &str = "prompts/get";
 
 /// Result of `prompts/get`.
@@ -11,23 +11,23 @@ pub const NAME: &str = "prompts/get";
 pub struct PromptResult {
     /// Description of the prompt.
     pub description: Option<String>,
-    /// Messages in their order.
+    /// Messages of the prompt, in their order.
     pub messages: Vec<PromptMessage>,
     /// `_meta` of the result without the protocol's keys.
     pub meta: Option<Json>,
 }
 
-/// Message of a prompt.
+/// Message of a prompt, with the role `user` or `assistant`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PromptMessage {
     /// True for the role `assistant`, false for `user`.
     pub assistant: bool,
-    /// Content of the message.
+    /// Content block of the message.
     pub content: Content,
 }
 
 impl PromptMessage {
-    /// Creates a message of the user.
+    /// Creates a prompt message of the role `user`.
     pub fn user(content: Content) -> PromptMessage {
         PromptMessage {
             assistant: false,
@@ -35,7 +35,7 @@ impl PromptMessage {
         }
     }
 
-    /// Creates a message of the assistant.
+    /// Creates a prompt message of the role `assistant`.
     pub fn assistant(content: Content) -> PromptMessage {
         PromptMessage {
             assistant: true,
@@ -45,7 +45,7 @@ impl PromptMessage {
 }
 
 impl PromptResult {
-    /// Reads a complete result.
+    /// Reads the result of `prompts/get`.
     ///
     /// # Errors
     /// Returns the reason if a member is missing or wrong.

@@ -3,17 +3,17 @@
 use super::{list::CacheHint, meta};
 use crate::json::{Json, JsonKind};
 
-/// Method name.
+/// Method name `resources/read`, which returns the contents of a resource.
 pub const NAME: &str = "resources/read";
-/// Subscribes to updates of one resource (revisions up to 2025-11-25).
+/// Method name `resources/subscribe`, which subscribes to updates of one resource (revisions up to 2025-11-25).
 pub const SUBSCRIBE: &str = "resources/subscribe";
-/// Unsubscribes from updates of one resource (revisions up to 2025-11-25).
+/// Method name `resources/unsubscribe`, which ends such a subscription (revisions up to 2025-11-25).
 pub const UNSUBSCRIBE: &str = "resources/unsubscribe";
 
 /// Result of `resources/read`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ReadResult {
-    /// Contents, each with a URI and `text` or `blob`, unchanged.
+    /// Contents of the resource, each with a URI and `text` or `blob`, unchanged.
     pub contents: Vec<Json>,
     /// Cache hint of the result.
     pub hint: CacheHint,
@@ -22,7 +22,7 @@ pub struct ReadResult {
 }
 
 impl ReadResult {
-    /// Reads a complete result.
+    /// Reads the result of `resources/read`.
     ///
     /// # Errors
     /// Returns the reason if a member is missing or wrong.

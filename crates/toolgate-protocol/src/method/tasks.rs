@@ -6,33 +6,33 @@ use crate::{
     message::RpcError,
 };
 
-/// Polls the state of a task.
+/// Method name `tasks/get`, which polls the state of a task.
 pub const GET: &str = "tasks/get";
-/// Sends the answers to the input requests of a task (the extension).
+/// Method name `tasks/update`, which sends the answers to a task's input requests (tasks extension).
 pub const UPDATE: &str = "tasks/update";
-/// Cancels a task.
+/// Method name `tasks/cancel`, which cancels a task.
 pub const CANCEL: &str = "tasks/cancel";
-/// Waits for the result of a task (2025-11-25).
+/// Method name `tasks/result`, which waits for the result of a task (2025-11-25).
 pub const RESULT: &str = "tasks/result";
-/// Lists the tasks of a client (2025-11-25).
+/// Method name `tasks/list`, which lists the tasks of a client (2025-11-25).
 pub const LIST: &str = "tasks/list";
-/// Notification of a task's status (2025-11-25).
+/// Method name of the notification of a task's status (2025-11-25).
 pub const STATUS: &str = "notifications/tasks/status";
-/// Notification of a task's status (the extension).
+/// Method name of the notification of a task's status (tasks extension of 2026-07-28).
 pub const CHANGED: &str = "notifications/tasks";
-/// Identifier of the extension.
+/// Identifier of the MCP extension for tasks (2026-07-28).
 pub const EXTENSION: &str = "io.modelcontextprotocol/tasks";
-/// Key of `_meta` for the task of a message (2025-11-25).
+/// Key of `_meta` for the task that a message belongs to (2025-11-25).
 pub const RELATED: &str = "io.modelcontextprotocol/related-task";
 
-/// Form of tasks in a revision.
+/// Form of tasks in an MCP revision: none, core or extension.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum TaskForm {
-    /// No tasks.
+    /// The revision has no tasks.
     None,
-    /// Tasks of 2025-11-25: the client requests that a call become a task.
+    /// Tasks of MCP 2025-11-25: the client requests that a call become a task.
     Core,
-    /// Tasks of the extension: the server decides which calls become tasks.
+    /// Tasks of the MCP extension: the server decides which calls become tasks.
     Extension,
 }
 
@@ -49,7 +49,7 @@ pub enum TaskSupport {
 }
 
 impl TaskSupport {
-    /// Reads the task support of a tool; an unknown value counts as absent.
+    /// Reads the task support from the definition of a tool; an unknown value counts as absent.
     pub fn of(tool: &Definition) -> TaskSupport {
         let execution = tool.json().get("execution");
         let word = execution.and_then(|e| e.get("taskSupport")?.string());
@@ -60,14 +60,14 @@ impl TaskSupport {
         }
     }
 
-    /// Returns true if a tool explicitly forbids tasks.
+    /// Returns true if the definition of a tool explicitly forbids tasks.
     pub fn is_forbidden_by(tool: &Definition) -> bool {
         let execution = tool.json().get("execution");
         let word = execution.and_then(|e| e.get("taskSupport")?.string());
         word.as_deref() == Some(TaskSupport::Forbidden.as_str())
     }
 
-    /// Value in the protocol.
+    /// Returns the protocol value of `execution.taskSupport`, for example `optional`.
     pub fn as_str(self) -> &'static str {
         match self {
             TaskSupport::Forbidden => "forbidden",
@@ -93,7 +93,7 @@ pub enum TaskStatus {
 }
 
 impl TaskStatus {
-    /// All statuses.
+    /// All task statuses.
     pub const ALL: [TaskStatus; 5] = [
         TaskStatus::Working,
         TaskStatus::InputRequired,
@@ -102,7 +102,7 @@ impl TaskStatus {
         TaskStatus::Cancelled,
     ];
 
-    /// The word of the protocol.
+    /// Returns the protocol value of the task status, for example `working`.
     pub fn as_str(self) -> &'static str {
         match self {
             TaskStatus::Working => "working",
@@ -113,69 +113,69 @@ impl TaskStatus {
         }
     }
 
-    /// Returns the status of that name.
+    /// Reads a task status from its protocol value, for example `input_required`.
     pub fn read(word: &str) -> Option<TaskStatus> {
         TaskStatus::ALL.into_iter().find(|s| s.as_str() == word)
     }
 
-    /// Returns true for a final status.
+    /// Returns true if the task has ended: completed, failed or cancelled.
     pub fn is_final(self) -> bool {
         !matches!(self, TaskStatus::Working | TaskStatus::InputRequired)
     }
 }
 
-/// State of a task in one message.
+/// State of a task, as one message reports it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Task {
     /// Task id. Knowing it may suffice to access the task, so it must be unguessable.
     pub id: String,
-    /// Status.
+    /// Status of the task.
     pub status: TaskStatus,
-    /// Description of the status, for people.
+    /// Description of the task's status, for people.
     pub message: Option<String>,
-    /// Creation time, ISO 8601.
+    /// Creation time of the task, ISO 8601.
     pub created: String,
-    /// Time of the last change of status, ISO 8601.
+    /// Time of the task's last change of status, ISO 8601.
     pub updated: String,
-    /// Lifetime in milliseconds since creation; `None` is unlimited.
+    /// Lifetime of the task in milliseconds since creation; `None` is unlimited.
     pub ttl_ms: Option<u64>,
-    /// Recommended interval between two polls, in milliseconds.
+    /// Recommended interval between two polls of the task, in milliseconds.
     pub poll_ms: Option<u64>,
-    /// Details of the status (the extension).
+    /// Details of the task's status (tasks extension).
     pub detail: TaskDetail,
 }
 
-/// Details of a task's status (the extension).
+/// Details of a task's status: input requests, a result or an error (tasks extension).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum TaskDetail {
     /// No details.
     #[default]
     None,
-    /// All open input requests.
+    /// All open input requests of the task.
     InputRequests(Vec<RawInputRequest>),
-    /// Result of the call.
+    /// Result of the call that became the task.
     Result(Json),
-    /// Error of the call.
+    /// JSON-RPC error of the call that became the task.
     Error(RpcError),
 }
 
 impl Task {
-    /// Reads the task from a creation result, a `tasks/get` result or a notification.
+    /// Reads the task state from a creation result, a `tasks/get` result or a task notification.
     ///
     /// # Errors
     /// Returns the reason if a member is missing or wrong.
-    pub fn read(words: TaskForm, result: &Json) -> Result<Task, &'static str> {
-        let inner = result.get("task").filter(|_| words == TaskForm::Core);
+    pub fn read(form: TaskForm, result: &Json) -> Result<Task, &'static str> {
+        let inner = result.get("task").filter(|_| form == TaskForm::Core);
         let json = inner.as_ref().unwrap_or(result);
         let text = |key: &str| json.get(key).and_then(|v| v.string());
-        let (ttl, poll) = match words {
+        let (ttl, poll) = match form {
             TaskForm::Extension => ("ttlMs", "pollIntervalMs"),
             _ => ("ttl", "pollInterval"),
         };
         let number = |key: &str| json.get(key).and_then(|v| u64::try_from(v.i64()?).ok());
         let status = text("status").and_then(|word| TaskStatus::read(&word));
         let status = status.ok_or("the task has no known \"status\"")?;
-        let detail = match words {
+        let detail = match form {
             TaskForm::Extension => read_detail(status, json)?,
             _ => TaskDetail::None,
         };
@@ -191,8 +191,8 @@ impl Task {
         })
     }
 
-    /// Writes the members of the task into a result. The creation result has no details.
-    pub fn write(&self, o: &mut ObjectWriter, words: TaskForm, whole: bool) {
+    /// Writes the members of the task state into a result. The creation result has no details.
+    pub fn write(&self, o: &mut ObjectWriter, form: TaskForm, whole: bool) {
         o.str("taskId", &self.id);
         o.str("status", self.status.as_str());
         if let Some(message) = &self.message {
@@ -200,7 +200,7 @@ impl Task {
         }
         o.str("createdAt", &self.created);
         o.str("lastUpdatedAt", &self.updated);
-        let (ttl, poll) = match words {
+        let (ttl, poll) = match form {
             TaskForm::Extension => ("ttlMs", "pollIntervalMs"),
             _ => ("ttl", "pollInterval"),
         };
@@ -212,7 +212,7 @@ impl Task {
         if let Some(ms) = self.poll_ms {
             o.int(poll, number(ms));
         }
-        if whole && words == TaskForm::Extension {
+        if whole && form == TaskForm::Extension {
             self.detail.write(o);
         }
     }
@@ -253,7 +253,7 @@ impl TaskDetail {
     }
 }
 
-/// Returns the task id of a request; `None` if it has none.
+/// Returns the `taskId` in the parameters of a request; `None` if it has none.
 pub fn task_id(params: Option<&Json>) -> Option<String> {
     params?.get("taskId")?.string()
 }
@@ -261,12 +261,12 @@ pub fn task_id(params: Option<&Json>) -> Option<String> {
 /// Requested properties of a task: the parameter `task` (2025-11-25).
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct TaskMetadata {
-    /// Requested lifetime in milliseconds.
+    /// Requested lifetime of the task in milliseconds.
     pub ttl_ms: Option<u64>,
 }
 
 impl TaskMetadata {
-    /// Reads the parameter; `None` if the call does not request a task.
+    /// Reads the parameter `task` of a call; `None` if the call does not request a task.
     ///
     /// # Errors
     /// Returns an error if it is not an object, or its `ttl` is not a whole number.
@@ -289,7 +289,7 @@ impl TaskMetadata {
     }
 }
 
-/// Formats milliseconds since 1970 as ISO 8601 in UTC.
+/// Formats milliseconds since the Unix epoch as ISO 8601 in UTC.
 pub fn format_iso8601(millis: u64) -> String {
     let (days, rest) = (millis / 86_400_000, millis % 86_400_000);
     // Days are counted from 1 March of year 0, in eras of 400 years.

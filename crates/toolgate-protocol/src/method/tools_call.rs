@@ -6,26 +6,27 @@ use super::{
 };
 use crate::json::{Json, JsonKind};
 
-/// Method name.
+/// Method name `tools/call`, which calls a tool.
 pub const NAME: &str = "tools/call";
 
 /// Result of `tools/call`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ToolResult {
-    /// Content for the model.
+    /// Content blocks of the tool result, for the model.
     pub content: Vec<Content>,
-    /// Structured content for programs; absent and `null` differ.
+    /// Member `structuredContent` of the tool result, for programs; absent and `null` differ.
     pub structured: Option<Json>,
-    /// True if the server sent no text beside `structured`. Clients without structured content get it as text.
+    /// True if the server sent no text content beside `structuredContent`. Clients without structured content get it as
+    /// text.
     pub without_text: bool,
-    /// True for an error of the tool itself.
+    /// True if the tool itself failed (`isError`), which is not a protocol error.
     pub is_error: bool,
     /// `_meta` of the result without the protocol's keys.
     pub meta: Option<Json>,
 }
 
 impl ToolResult {
-    /// Reads a complete result.
+    /// Reads the result of `tools/call`.
     ///
     /// # Errors
     /// Returns the reason if a member is missing or wrong.
@@ -54,7 +55,7 @@ impl ToolResult {
         })
     }
 
-    /// Creates a result of one block of text.
+    /// Creates a tool result of one text content block.
     pub fn text(text: &str) -> ToolResult {
         ToolResult {
             content: vec![Content::text(text)],
@@ -62,7 +63,7 @@ impl ToolResult {
         }
     }
 
-    /// Creates a tool error that a model can read.
+    /// Creates a tool error (`isError`) that a model can read.
     pub fn error(text: &str) -> ToolResult {
         ToolResult {
             is_error: true,
@@ -70,7 +71,7 @@ impl ToolResult {
         }
     }
 
-    /// Returns the structured content as a block of text, if the server sent no text beside it. A sanitizer or layer
+    /// Returns `structuredContent` as a text content block, if the server sent no text beside it. A sanitizer or layer
     /// that adds or changes text calls it first.
     ///
     /// Source: the page on tools: servers should repeat structured content as text, for older clients.
@@ -80,13 +81,13 @@ impl ToolResult {
         lacks.then(|| Content::text(structured.as_str()))
     }
 
-    /// Adds the structured content as text, if there is no text beside it.
+    /// Adds `structuredContent` as a text content block, if there is no text beside it.
     pub fn add_structured_as_text(&mut self) {
         self.content.extend(self.structured_as_text());
         self.without_text = false;
     }
 
-    /// Approximate size of the result as text, in bytes.
+    /// Returns the approximate size of the tool result as JSON text, in bytes.
     pub fn size(&self) -> usize {
         let blocks: usize = self.content.iter().map(|c| c.json.as_str().len()).sum();
         blocks

@@ -2,14 +2,15 @@
 
 use crate::json::{Json, ObjectWriter};
 
-/// Trace context of a request. Invalid values are removed, so that they are not forwarded.
+/// W3C trace context of a request: `traceparent`, `tracestate` and `baggage` in `_meta`. Invalid values are removed, so
+/// that they are not forwarded.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct TraceContext {
-    /// `traceparent`: version, trace id, parent id and flags.
+    /// Value of `traceparent`: version, trace id, parent id and flags.
     pub parent: Option<String>,
-    /// `tracestate`; only with a parent.
+    /// Value of `tracestate`; only present with a `traceparent`.
     pub state: Option<String>,
-    /// `baggage`.
+    /// Value of the W3C `baggage`.
     pub baggage: Option<String>,
 }
 
@@ -23,7 +24,7 @@ const MAX_STATE_PART_BYTES: usize = 256;
 const MAX_BAGGAGE_BYTES: usize = 8192;
 
 impl TraceContext {
-    /// Reads `traceparent`, `tracestate` and `baggage` from the `_meta` of a request.
+    /// Reads the W3C trace context (`traceparent`, `tracestate`, `baggage`) from the `_meta` of a request.
     pub fn read([parent, state, baggage]: [Option<&Json>; 3]) -> TraceContext {
         let text = |of: Option<&Json>| of.and_then(Json::string);
         let parent = text(parent).filter(|p| is_parent(p));
@@ -35,12 +36,12 @@ impl TraceContext {
         }
     }
 
-    /// Returns true if there is nothing to write.
+    /// Returns true if the request has no trace context.
     pub fn is_empty(&self) -> bool {
         self.parent.is_none() && self.baggage.is_none()
     }
 
-    /// Writes the members of `_meta`.
+    /// Writes the trace context as members of `_meta`.
     pub fn write(&self, o: &mut ObjectWriter) {
         let all = [
             ("traceparent", &self.parent),

@@ -4,12 +4,12 @@
 //! `{#name}` and `{name*}`. `{?a,b}` and `{&a,b}` match a query in any order. There is no backtracking, so the time is
 //! linear in template plus URI; a query takes its pairs times the names of the template.
 
-/// Returns true if a complete URI matches a URI template.
+/// Returns true if a complete URI matches a URI template (RFC 6570).
 pub fn matches_template(template: &str, uri: &str) -> bool {
     variables(template, uri).is_some()
 }
 
-/// Returns the variables of a matching URI, still percent-encoded; `None` if it does not match.
+/// Returns the template variables of a URI, still percent-encoded; `None` if it does not match the template.
 pub fn variables(template: &str, uri: &str) -> Option<Vec<(String, String)>> {
     let mut found = Vec::new();
     let (mut template, mut uri) = (template, uri);

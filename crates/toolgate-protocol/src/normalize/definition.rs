@@ -10,18 +10,18 @@ use crate::{
     method::definition::{Definition, ItemKind},
 };
 
-/// Normalized definition, which is valid on the wire.
+/// Definition of an item after normalization, valid on the wire, with the list of repairs.
 #[derive(Debug)]
 pub struct NormalizedDefinition {
-    /// The definition. Parts that needed no repair keep their original bytes.
+    /// Valid definition of the item. Parts that needed no repair keep their original bytes.
     pub definition: Definition,
-    /// Repairs, one line each.
+    /// Descriptions of the repairs to the definition, one line each.
     pub repairs: Vec<String>,
-    /// Reason why callers must not see the definition; `None` if they may.
+    /// Reason why callers must not see the item; `None` if they may.
     pub withheld: Option<String>,
 }
 
-/// Repairs a definition of a server.
+/// Normalizes the definition of a tool, resource, template, prompt or skill that a server sent.
 ///
 /// # Errors
 /// Returns the reason if the definition cannot be repaired.

@@ -6,8 +6,8 @@ use crate::{
     method::operation::Op,
 };
 
-/// Returns a result with valid content, and the list of repairs. `uri` is the URI of a read resource. Missing members
-/// stay missing; the reader of the result reports them.
+/// Normalizes the result of an operation that a server sent, and returns it with the list of repairs. `uri` is the URI
+/// of a read resource. Missing members stay missing; the reader of the result reports them.
 pub fn result(op: Op, result: &Json, uri: &str) -> (Json, Vec<String>) {
     let mut repairs = RepairLog::default();
     let mended = match op {

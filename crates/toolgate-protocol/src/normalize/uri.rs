@@ -1,6 +1,6 @@
 //! Syntax of URIs (RFC 3986) and of URI templates (RFC 6570), as the official schemas require it.
 
-/// Returns true for a URI with a scheme, only characters of RFC 3986, and complete escapes.
+/// Returns true for an absolute URI (RFC 3986): a scheme, only permitted characters, and complete escapes.
 pub fn is_uri(text: &str) -> bool {
     let Some((scheme, rest)) = text.split_once(':') else {
         return false;
@@ -67,7 +67,7 @@ fn is_made_of(text: &str, more: &[u8]) -> bool {
     true
 }
 
-/// Returns true for a URI template: literals of RFC 6570, and expressions with names.
+/// Returns true for a URI template (RFC 6570): valid literals, and expressions with names.
 pub fn is_uri_template(text: &str) -> bool {
     let mut rest = text;
     while let Some((literal, after)) = rest.split_once('{') {

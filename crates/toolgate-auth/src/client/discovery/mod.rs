@@ -22,15 +22,15 @@ use toolgate_protocol::json::{Json, JsonKind};
 /// Result of discovery: the resource and its authorization server.
 #[derive(Clone)]
 pub(crate) struct DiscoveredResource {
-    /// Resource identifier as the server states it. Requests repeat it unchanged.
+    /// Resource identifier (RFC 8707) of the MCP server, as it states it. Requests repeat it unchanged.
     pub resource: String,
     /// Scopes that the resource metadata lists (`scopes_supported`).
     pub scopes: Option<ScopeSet>,
-    /// True if the resource requires DPoP-bound tokens.
+    /// True if the resource requires DPoP-bound tokens (RFC 9449).
     pub requires_dpop: bool,
-    /// Metadata of the authorization server.
+    /// Metadata of the authorization server (RFC 8414).
     pub server: AuthorizationServerMetadata,
-    /// True if no metadata exists and the endpoints are the default paths of 2025-03-26.
+    /// True if no metadata exists, so that the endpoints are the default paths of MCP 2025-03-26.
     pub is_fallback: bool,
 }
 

@@ -17,23 +17,23 @@ use toolgate_protocol::json::Json;
 /// Authorization server metadata. Its `issuer` equals the issuer that was requested.
 #[derive(Clone, Debug)]
 pub(crate) struct AuthorizationServerMetadata {
-    /// Issuer identifier, unchanged.
+    /// Issuer identifier of the authorization server, unchanged.
     pub issuer: String,
-    /// Authorization endpoint, where a user signs in.
+    /// Authorization endpoint of the server, where a user signs in.
     pub authorization_endpoint: Option<Url>,
-    /// Token endpoint.
+    /// Token endpoint of the authorization server.
     pub token_endpoint: Url,
-    /// Endpoint of dynamic client registration (RFC 7591).
+    /// Dynamic client registration endpoint of the authorization server (RFC 7591).
     pub registration_endpoint: Option<Url>,
-    /// Revocation endpoint (RFC 7009).
+    /// Token revocation endpoint of the authorization server (RFC 7009).
     pub revocation_endpoint: Option<Url>,
-    /// Supported scopes.
+    /// Scopes that the authorization server supports.
     pub scopes: Option<ScopeSet>,
     /// True if the server supports PKCE with `S256`.
     pub supports_s256: bool,
     /// True if every authorization response contains `iss` (RFC 9207).
     pub returns_iss: bool,
-    /// True if the server supports Client ID Metadata Documents.
+    /// True if the authorization server supports Client ID Metadata Documents.
     pub supports_client_documents: bool,
     /// Client authentication methods of the token endpoint, if listed.
     pub auth_methods: Option<Vec<String>>,

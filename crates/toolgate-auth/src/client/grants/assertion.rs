@@ -10,12 +10,12 @@ const MAX_ASSERTION_BYTES: u64 = 64 << 10;
 
 type AssertionFn = dyn Fn() -> BoxFuture<'static, Result<Secret, AuthError>> + Send + Sync;
 
-/// Source of an assertion: a JWT that an identity provider or a platform signs.
+/// Source of JWT assertions that an identity provider or a platform signs (RFC 7523).
 #[derive(Clone)]
 pub struct AssertionSource(Arc<AssertionFn>);
 
 impl AssertionSource {
-    /// Creates an assertion that a function supplies.
+    /// Creates a source that calls a function for each assertion.
     pub fn from_fn<F, R>(source: F) -> AssertionSource
     where
         F: Fn() -> R + Send + Sync + 'static,
@@ -24,8 +24,8 @@ impl AssertionSource {
         AssertionSource(Arc::new(move || Box::pin(source())))
     }
 
-    /// Creates an assertion that is read from a file for each use; platforms replace the file before the assertion
-    /// expires.
+    /// Creates a source that reads the assertion from a file for each use. Platforms replace the file before the
+    /// assertion expires.
     pub fn file(path: impl Into<PathBuf>) -> AssertionSource {
         let path: PathBuf = path.into();
         AssertionSource::from_fn(move || {

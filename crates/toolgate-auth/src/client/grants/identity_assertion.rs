@@ -24,7 +24,7 @@ const ID_JAG_TOKEN_TYPE: &str = "urn:ietf:params:oauth:token-type:id-jag";
 /// `typ` header of an identity assertion authorization grant (ID-JAG).
 const ID_JAG_HEADER_TYPE: &str = "oauth-id-jag+jwt";
 
-/// Identity assertion grant: a user who is signed in at an enterprise identity provider.
+/// Enterprise-managed authorization: identity assertion grant (ID-JAG) for a user at an identity provider.
 ///
 /// ```
 /// use toolgate_auth::{
@@ -52,8 +52,8 @@ pub struct EnterpriseAuthorization {
 }
 
 impl EnterpriseAuthorization {
-    /// Creates the grant from the token endpoint of the identity provider, our client there, and the ID token of the
-    /// user's sign-in there.
+    /// Creates the identity assertion grant for the user of an enterprise identity provider. It needs the token
+    /// endpoint of the identity provider, our client there, and the ID token of the user's sign-in there.
     pub fn new(
         endpoint: Url,
         client: RegisteredClient,

@@ -30,7 +30,7 @@ const DEFAULT_LIFETIME_SECONDS: u64 = 60;
 /// Time for which a refused exchange is not repeated, so that a caller cannot flood the token endpoint.
 const EXCHANGE_REFUSAL_PAUSE: Duration = Duration::from_secs(2);
 
-/// Token exchange settings: token endpoint, client, audience and scopes.
+/// Settings of an OAuth token exchange (RFC 8693): token endpoint, client, audience and scopes.
 ///
 /// ```
 /// use toolgate_auth::{
@@ -57,18 +57,18 @@ pub struct TokenExchange {
     scopes: ScopeSet,
 }
 
-/// Subject token: the access token of a caller.
+/// Access token of a caller, as the subject of a token exchange (RFC 8693).
 #[derive(Clone)]
 pub struct SubjectToken {
-    /// Access token.
+    /// Access token of the caller.
     pub token: Secret,
-    /// Expiry in seconds since the Unix epoch, if known.
+    /// Expiry of the caller's token in seconds since the Unix epoch, if known.
     pub expires_at: Option<u64>,
 }
 
 type SubjectFn = dyn Fn() -> Option<SubjectToken> + Send + Sync;
 
-/// Exchanged credentials of one caller at one server. Clones share the exchanged token.
+/// Credentials of one caller at one upstream server, obtained by token exchange. Clones share the exchanged token.
 #[derive(Clone)]
 pub struct ExchangedCredentials(Arc<ExchangedInner>);
 
@@ -88,7 +88,7 @@ struct ExchangeCache {
 }
 
 impl TokenExchange {
-    /// Creates an exchange at a token endpoint, with our client there.
+    /// Creates a token exchange at a token endpoint, with our client there.
     pub fn new(endpoint: Url, client: RegisteredClient) -> TokenExchange {
         TokenExchange {
             endpoint,
@@ -98,7 +98,8 @@ impl TokenExchange {
         }
     }
 
-    /// Sets the audience by which the endpoint knows the server. The URL of the server is always sent as `resource`.
+    /// Sets the `audience` by which the token endpoint knows the upstream server. The URL of the server is always sent
+    /// as `resource`.
     #[must_use]
     pub fn audience(self, audience: &str) -> TokenExchange {
         TokenExchange {
@@ -107,14 +108,14 @@ impl TokenExchange {
         }
     }
 
-    /// Sets the requested scopes. By default the endpoint decides.
+    /// Sets the scopes that the token exchange requests; the token endpoint decides by default.
     #[must_use]
     pub fn scopes(self, scopes: ScopeSet) -> TokenExchange {
         TokenExchange { scopes, ..self }
     }
 
-    /// Returns the credentials of one caller at a server. `subject` returns the caller's latest token while it is
-    /// valid.
+    /// Returns the credentials of one caller at an upstream server, obtained by token exchange. `subject` returns the
+    /// caller's latest token while it is valid.
     pub fn on_behalf(
         &self,
         server: Url,

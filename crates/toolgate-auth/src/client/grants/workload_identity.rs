@@ -19,8 +19,8 @@ use std::{
 /// Maximum number of remembered refusals.
 const MAX_REFUSALS: usize = 256;
 
-/// Workload identity grant with an assertion of the platform. A refusal is final: the same assertion is not sent again,
-/// and no other grant is tried. Clones share the refusals.
+/// Workload identity grant: the platform that runs this program attests its identity by an assertion. A refusal is
+/// final: the same assertion is not sent again, and no other grant is tried. Clones share the refusals.
 ///
 /// ```
 /// use toolgate_auth::{
@@ -47,7 +47,7 @@ pub struct WorkloadIdentity {
 type RefusedAssertions = HashMap<Vec<u8>, AuthError>;
 
 impl WorkloadIdentity {
-    /// Creates a workload identity from an assertion whose audience is the authorization server.
+    /// Creates a workload identity grant from an assertion whose audience is the authorization server.
     pub fn new(assertion: impl Into<AssertionSource>) -> WorkloadIdentity {
         WorkloadIdentity {
             assertion: assertion.into(),

@@ -13,7 +13,7 @@ use tokio::task::JoinSet;
 pub(super) const INSUFFICIENT_SCOPE: &str = "insufficient_scope";
 
 impl OAuthClient {
-    /// Signs in at the user's request, even if a credential is stored.
+    /// Starts an OAuth sign-in at the user's request, even if a credential is stored.
     ///
     /// # Errors
     /// The sign-in failed; the stored credential is unchanged.

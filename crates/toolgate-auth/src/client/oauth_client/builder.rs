@@ -13,7 +13,7 @@ use crate::{
 };
 use std::sync::{Arc, Mutex};
 
-/// Builder of an OAuth client ([`OAuthClient`]). By default it uses the stored credential and starts no sign-in.
+/// Builder of an [`OAuthClient`]. By default it uses the stored credential and starts no sign-in.
 ///
 /// ```
 /// # use toolgate_auth::{Url, client::{OAuthClient, MemoryCredentialStore}};
@@ -73,19 +73,19 @@ impl OAuthClientBuilder {
         })
     }
 
-    /// Sets the key of the credential in the store. Default: the URL of the server.
+    /// Sets the key under which the store keeps the credential. Default: the URL of the server.
     pub fn key(mut self, key: &str) -> OAuthClientBuilder {
         self.0.key = Some(key.to_owned());
         self
     }
 
-    /// Sets the client name for dynamic registration. Default: "Toolgate".
+    /// Sets the client name for dynamic client registration (RFC 7591). Default: "Toolgate".
     pub fn name(mut self, name: &str) -> OAuthClientBuilder {
         self.0.identity.name = name.to_owned();
         self
     }
 
-    /// Sets a preregistered client and the issuer that it belongs to; `None` for the issuer that the server names. If
+    /// Sets a preregistered OAuth client and the issuer it belongs to; `None` for the issuer that the server names. If
     /// the server names no issuer (2025-03-26), a client without a user needs one here. Client credentials are never
     /// sent to an authorization server that nobody named.
     pub fn client(mut self, issuer: Option<&str>, client: RegisteredClient) -> OAuthClientBuilder {
@@ -93,80 +93,80 @@ impl OAuthClientBuilder {
         self
     }
 
-    /// Sets the URL of a Client ID Metadata Document: `https`, with a path. It is the client id at authorization
+    /// Sets the URL of a Client ID Metadata Document: `https`, with a path. The URL is the client id at authorization
     /// servers that support these documents.
     pub fn client_document(mut self, url: Url) -> OAuthClientBuilder {
         self.0.identity.document_url = Some(url);
         self
     }
 
-    /// Sets the credential store. Default: a [`MemoryCredentialStore`].
+    /// Sets the store of the OAuth credential. Default: a [`MemoryCredentialStore`].
     pub fn store(self, store: impl CredentialStore) -> OAuthClientBuilder {
         self.shared_store(Arc::new(store))
     }
 
-    /// Sets a credential store that is shared with others.
+    /// Sets a credential store that several OAuth clients share.
     pub fn shared_store(mut self, store: Arc<dyn CredentialStore>) -> OAuthClientBuilder {
         self.0.store = store;
         self
     }
 
-    /// Sets which addresses the server may name; see [`AddressPolicy`].
-    pub fn address_policy(mut self, reach: AddressPolicy) -> OAuthClientBuilder {
-        self.0.policy = reach;
+    /// Sets the network addresses that URLs from the server may lead to; see [`AddressPolicy`].
+    pub fn address_policy(mut self, policy: AddressPolicy) -> OAuthClientBuilder {
+        self.0.policy = policy;
         self
     }
 
-    /// Sets the size limits and timeouts of requests.
+    /// Sets the size limits and timeouts of HTTP requests to the authorization server.
     pub fn limits(mut self, limits: FetchLimits) -> OAuthClientBuilder {
         self.0.limits = limits;
         self
     }
 
-    /// Signs users in when needed (authorization code grant).
-    pub fn sign_in(mut self, person: impl SignIn) -> OAuthClientBuilder {
-        self.0.grant_type = GrantType::AuthorizationCode(Arc::new(person));
+    /// Sets the user agent that signs users in when needed (authorization code grant).
+    pub fn sign_in(mut self, user_agent: impl SignIn) -> OAuthClientBuilder {
+        self.0.grant_type = GrantType::AuthorizationCode(Arc::new(user_agent));
         self
     }
 
-    /// Sets the sign-in instruction for error messages if no sign-in is possible here, such as `run: my-app login`.
-    pub fn sign_in_hint(mut self, words: &str) -> OAuthClientBuilder {
-        self.0.sign_in_hint = Some(words.to_owned());
+    /// Sets the instruction for error messages if no sign-in is possible here, such as `run: my-app login`.
+    pub fn sign_in_hint(mut self, hint: &str) -> OAuthClientBuilder {
+        self.0.sign_in_hint = Some(hint.to_owned());
         self
     }
 
     /// Sets the instruction for error messages if dynamic registration is impossible, such as
     /// `write client_id in my-app.toml`.
-    pub fn registration_hint(mut self, words: &str) -> OAuthClientBuilder {
-        self.0.identity.registration_hint = Some(words.to_owned());
+    pub fn registration_hint(mut self, hint: &str) -> OAuthClientBuilder {
+        self.0.identity.registration_hint = Some(hint.to_owned());
         self
     }
 
-    /// Uses the client credentials grant of the configured client.
+    /// Sets the client credentials grant, with the configured client.
     pub fn client_credentials(mut self) -> OAuthClientBuilder {
         self.0.grant_type = GrantType::ClientCredentials;
         self
     }
 
-    /// Uses enterprise-managed authorization.
+    /// Sets enterprise-managed authorization as the grant type (identity assertion, ID-JAG).
     pub fn enterprise(mut self, enterprise: EnterpriseAuthorization) -> OAuthClientBuilder {
         self.0.grant_type = GrantType::Enterprise(enterprise);
         self
     }
 
-    /// Uses workload identity.
+    /// Sets workload identity as the grant type: an assertion of the platform.
     pub fn workload(mut self, workload: WorkloadIdentity) -> OAuthClientBuilder {
         self.0.grant_type = GrantType::Workload(workload);
         self
     }
 
-    /// Always uses DPoP-bound tokens. By default only if the server requires them.
+    /// Requests DPoP-bound tokens (RFC 9449) always. Default: only if the server requires them.
     pub fn always_dpop(mut self) -> OAuthClientBuilder {
         self.0.dpop = DpopPolicy::Always;
         self
     }
 
-    /// Sets the exact scopes to request. Default: those that the server demands.
+    /// Sets the exact OAuth scopes to request. Default: those that the server demands.
     pub fn scopes(mut self, scopes: ScopeSet) -> OAuthClientBuilder {
         self.0.scopes = Some(scopes);
         self
@@ -178,7 +178,7 @@ impl OAuthClientBuilder {
         self
     }
 
-    /// Builds the client. It sends nothing yet.
+    /// Builds the OAuth client. It sends nothing yet.
     pub fn build(self) -> OAuthClient {
         let set = self.0;
         OAuthClient(Arc::new(OAuthClientInner {

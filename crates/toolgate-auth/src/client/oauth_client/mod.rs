@@ -53,8 +53,9 @@ enum DpopPolicy {
     Always,
 }
 
-/// OAuth client of one MCP server: discovers its authorization server, signs in, refreshes tokens and steps up. Clones
-/// share the credential. Authorization flows are single-flight: concurrent requests use the result of the running one.
+/// OAuth 2.1 client of one MCP server: discovers its authorization server, signs in, refreshes tokens and steps up.
+/// Clones share the credential. Authorization flows are single-flight: concurrent requests use the result of the
+/// running one.
 #[derive(Clone)]
 pub struct OAuthClient(Arc<OAuthClientInner>);
 
@@ -88,12 +89,12 @@ struct OAuthClientState {
 }
 
 impl OAuthClient {
-    /// Returns a builder for the server at a URL. It sends nothing yet.
+    /// Returns a builder of an OAuth client for the MCP server at a URL. It sends nothing yet.
     pub fn builder(server: Url) -> OAuthClientBuilder {
         OAuthClientBuilder::new(server)
     }
 
-    /// Returns the current credential, fresh or not; `None` if a sign-in is needed.
+    /// Returns the current OAuth credential, fresh or not; `None` if a sign-in is needed.
     ///
     /// # Errors
     /// The store cannot be read.

@@ -8,22 +8,24 @@ use super::{
     refresh::client_of_credential,
 };
 
-/// Result of a sign-out. In every case the stored credential is deleted.
+/// Outcome of a sign-out at an MCP server: deletion and revocation of its OAuth credential. In every case the stored
+/// credential is deleted.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum SignedOut {
     /// No credential was stored.
     NotSignedIn,
-    /// Deleted. The issuer has no revocation endpoint, so the tokens stay valid until they expire.
+    /// The credential was deleted, but not revoked: its issuer has no revocation endpoint. The tokens stay valid until
+    /// they expire.
     Deleted(String),
-    /// Deleted, and revoked by the issuer.
+    /// The credential was deleted, and the issuer revoked its tokens.
     Revoked(String),
-    /// Deleted, but the revocation failed: the tokens stay valid until they expire.
+    /// The credential was deleted, but its revocation failed. The tokens stay valid until they expire.
     RevocationFailed(String, AuthError),
 }
 
 impl OAuthClient {
-    /// Deletes the stored credential and revokes its tokens if the authorization server supports that. A failed
+    /// Deletes the stored OAuth credential and revokes its tokens if the authorization server supports that. A failed
     /// revocation does not restore the credential.
     ///
     /// # Errors
@@ -32,8 +34,8 @@ impl OAuthClient {
         self.sign_out_then(|| ()).await
     }
 
-    /// Signs out like [`sign_out`](OAuthClient::sign_out) and calls `forgotten` after the deletion.
-    /// The revocation that follows takes time.
+    /// Signs out like [`sign_out`](OAuthClient::sign_out) and calls `forgotten` between deletion and revocation. The
+    /// revocation that follows takes time.
     ///
     /// # Errors
     /// The store cannot be read or written.
@@ -60,10 +62,10 @@ impl OAuthClient {
         Ok(out)
     }
 
-    /// Revokes the tokens of a credential that is no longer stored, if its issuer supports revocation.
-    pub async fn revoke(&self, grant: &OAuthCredential) -> SignedOut {
-        let issuer = grant.issuer.clone();
-        match self.try_revoke(grant).await {
+    /// Revokes the tokens of a credential that is no longer stored, if its issuer supports revocation (RFC 7009).
+    pub async fn revoke(&self, credential: &OAuthCredential) -> SignedOut {
+        let issuer = credential.issuer.clone();
+        match self.try_revoke(credential).await {
             Ok(true) => SignedOut::Revoked(issuer),
             Ok(false) => SignedOut::Deleted(issuer),
             Err(error) => SignedOut::RevocationFailed(issuer, error),

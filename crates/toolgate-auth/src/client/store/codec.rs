@@ -13,8 +13,9 @@ const MAX_CREDENTIAL_BYTES: usize = 32 << 10;
 const MAX_CLIENT_BYTES: usize = 16 << 10;
 
 impl OAuthCredential {
-    /// Serializes the credential for a store of your own. **The text contains the tokens in plain text**: anyone who
-    /// reads it can use them. Store it only where nobody else can read it, never in a log or in an unencrypted copy.
+    /// Serializes the OAuth credential for a store of your own. **The text contains the tokens in plain text**: anyone
+    /// who reads it can use them. Store it only where nobody else can read it, never in a log or in an unencrypted
+    /// copy.
     ///
     /// # Errors
     /// The credential is too large to be stored.
@@ -36,7 +37,7 @@ impl OAuthCredential {
         credential_text(&credential_to_json(self)).map(Secret::new)
     }
 
-    /// Parses the text of [`OAuthCredential::to_text`].
+    /// Parses an OAuth credential from the text of [`OAuthCredential::to_text`].
     ///
     /// # Errors
     /// The text has another form.
@@ -47,8 +48,8 @@ impl OAuthCredential {
 }
 
 impl RegisteredClient {
-    /// Serializes the client, including its secret, for a store of your own. Returns `None` for a client with a signing
-    /// key: the key is configured and not stored.
+    /// Serializes the client registration, including its secret, for a store of your own. Returns `None` for a client
+    /// with a signing key: the key is configured and not stored.
     ///
     /// # Errors
     /// The client is too large to be stored.
@@ -58,7 +59,7 @@ impl RegisteredClient {
         Ok(text.map(Secret::new))
     }
 
-    /// Parses the text of [`RegisteredClient::to_text`].
+    /// Parses a client registration from the text of [`RegisteredClient::to_text`].
     ///
     /// # Errors
     /// The text has another form.

@@ -35,7 +35,7 @@ const REFRESH_LOCK_TIMEOUT: Duration = Duration::from_secs(45);
 /// Poll interval of the refresh lock.
 const REFRESH_LOCK_POLL: Duration = Duration::from_millis(20);
 
-/// Credential store in a directory, encrypted.
+/// Credential store in a directory: OAuth credentials in an encrypted file.
 ///
 /// ```
 /// use toolgate_auth::{Url, client::{FileCredentialStore, OAuthClient}};
@@ -52,15 +52,15 @@ pub struct FileCredentialStore {
 }
 
 impl FileCredentialStore {
-    /// Creates a store in a directory, which the first write creates. Its files are `grants.sealed`, `grants.key`,
-    /// `grants.lock`, and an empty `….turn` for each credential that was refreshed.
+    /// Creates a file store of OAuth credentials in a directory, which the first write creates. Its files are
+    /// `grants.sealed`, `grants.key`, `grants.lock`, and an empty `….turn` for each credential that was refreshed.
     pub fn new(directory: impl Into<PathBuf>) -> FileCredentialStore {
         FileCredentialStore {
             directory: Arc::new(directory.into()),
         }
     }
 
-    /// Returns the keys of all stored credentials.
+    /// Returns the keys of all stored OAuth credentials.
     ///
     /// # Errors
     /// The store cannot be read.

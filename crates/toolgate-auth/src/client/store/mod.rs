@@ -14,7 +14,7 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-/// Error of a credential store. Its text contains no secret.
+/// Error of a [`CredentialStore`]. Its text contains no secret.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct StoreError {
     message: String,
@@ -22,8 +22,8 @@ pub struct StoreError {
 }
 
 impl StoreError {
-    /// Creates an error for a fault of the store, such as a file that cannot be written. Only the operator reads the
-    /// text.
+    /// Creates an error for a fault of the credential store, such as a file that cannot be written. Only the operator
+    /// reads the text.
     pub fn new(text: impl Into<String>) -> StoreError {
         StoreError {
             message: text.into(),
@@ -49,18 +49,18 @@ impl fmt::Display for StoreError {
 
 impl std::error::Error for StoreError {}
 
-/// Guard of the refresh lock: the right to refresh a credential, until it is dropped.
+/// Guard of the refresh lock of a credential: no other process refreshes it until the guard is dropped.
 pub struct RefreshGuard(Option<Box<dyn Send + Sync>>);
 
 impl RefreshGuard {
-    /// Creates a guard for a store that only one process uses.
+    /// Creates a guard without a lock, for a credential store that only one process uses.
     pub fn unlocked() -> RefreshGuard {
         RefreshGuard(None)
     }
 
-    /// Creates a guard that holds a lock and releases it when dropped.
-    pub fn holding(by: impl Send + Sync + 'static) -> RefreshGuard {
-        RefreshGuard(Some(Box::new(by)))
+    /// Creates a guard that holds a lock of the store and releases it when dropped.
+    pub fn holding(lock: impl Send + Sync + 'static) -> RefreshGuard {
+        RefreshGuard(Some(Box::new(lock)))
     }
 }
 
@@ -70,8 +70,7 @@ impl fmt::Debug for RefreshGuard {
     }
 }
 
-/// Credential store: OAuth credentials by resource, and client registrations by issuer. Each credential names its
-/// issuer.
+/// Store of OAuth credentials by resource, and of client registrations by issuer. Each credential names its issuer.
 ///
 /// A store of your own stores the text of [`OAuthCredential::to_text`] and [`RegisteredClient::to_text`].
 /// These texts contain secrets in plain text, so store them only where nobody else can read them:
@@ -141,7 +140,7 @@ impl fmt::Debug for RefreshGuard {
 ///
 /// If several processes share the store, implement [`refresh_lock`](CredentialStore::refresh_lock) as well.
 pub trait CredentialStore: Send + Sync + 'static {
-    /// Returns the stored credential of a resource.
+    /// Returns the stored OAuth credential of a resource.
     ///
     /// # Errors
     /// The store cannot be read.
@@ -150,7 +149,7 @@ pub trait CredentialStore: Send + Sync + 'static {
         resource: &'a str,
     ) -> BoxFuture<'a, Result<Option<OAuthCredential>, StoreError>>;
 
-    /// Stores a credential, or deletes the stored one.
+    /// Stores the OAuth credential of a resource, or deletes it if `None`.
     ///
     /// # Errors
     /// The store cannot be written.
@@ -173,7 +172,7 @@ pub trait CredentialStore: Send + Sync + 'static {
         Box::pin(std::future::ready(Ok(RefreshGuard::unlocked())))
     }
 
-    /// Returns our client registration at an issuer.
+    /// Returns our OAuth client registration at an issuer.
     ///
     /// # Errors
     /// The store cannot be read.
@@ -182,7 +181,7 @@ pub trait CredentialStore: Send + Sync + 'static {
         issuer: &'a str,
     ) -> BoxFuture<'a, Result<Option<RegisteredClient>, StoreError>>;
 
-    /// Stores our client registration at an issuer, or deletes the stored one.
+    /// Stores our OAuth client registration at an issuer, or deletes it if `None`.
     ///
     /// # Errors
     /// The store cannot be written.
@@ -193,7 +192,7 @@ pub trait CredentialStore: Send + Sync + 'static {
     ) -> BoxFuture<'a, Result<(), StoreError>>;
 }
 
-/// Credential store in memory; its contents are lost when the process ends.
+/// Credential store in memory, which ends with the process.
 #[derive(Default)]
 pub struct MemoryCredentialStore(Mutex<StoredCredentials>);
 
@@ -204,7 +203,7 @@ struct StoredCredentials {
 }
 
 impl MemoryCredentialStore {
-    /// Creates an empty store.
+    /// Creates an empty credential store in memory.
     pub fn new() -> MemoryCredentialStore {
         MemoryCredentialStore::default()
     }

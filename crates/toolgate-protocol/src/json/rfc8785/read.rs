@@ -13,7 +13,7 @@ use std::borrow::Cow;
 /// Maximum nesting depth of a record that is read.
 pub(super) const MAX_RECORD_DEPTH: usize = 64;
 
-/// Reason for which a text is not a canonical record.
+/// Reason why a JSON text is not a canonical audit record.
 pub type JsonFlaw = &'static str;
 
 const NOT_CANONICAL: JsonFlaw = "it is not canonical JSON";
@@ -23,7 +23,7 @@ const TRAILING: JsonFlaw = "something follows the object";
 const ODD_ESCAPE: JsonFlaw = "a string has an escape that is not canonical";
 const ODD_SCALAR: JsonFlaw = "a value is not a canonical integer, string, boolean, array or object";
 
-/// Reads an object that is its own canonical form, byte for byte.
+/// Reads a JSON object that is already in canonical form, byte for byte.
 ///
 /// # Errors
 /// The bytes are not JSON, not an object, or another spelling of it.
@@ -119,7 +119,7 @@ fn check_scalar(word: &str) -> Result<(), JsonFlaw> {
 }
 
 impl Json {
-    /// Reads text that this program stored, like [`Json::read`], without limits of its own: the depth is at most
+    /// Reads JSON text that this program stored, like [`Json::read`], without configurable limits. The depth is at most
     /// [`JsonLimits::MAX_DEPTH`], and keys may contain U+0000.
     ///
     /// # Errors

@@ -11,7 +11,7 @@ const MAX_FRONTMATTER_BYTES: usize = 64 << 10;
 /// Maximum nesting depth.
 const MAX_FRONTMATTER_DEPTH: usize = 32;
 
-/// Returns the frontmatter of a `SKILL.md`, an object.
+/// Parses the YAML frontmatter of a `SKILL.md` and returns it as a JSON object.
 ///
 /// # Errors
 /// Returns the reason if the frontmatter is invalid.
@@ -23,7 +23,7 @@ pub fn read_frontmatter(text: &str) -> Result<Value, &'static str> {
     }
 }
 
-/// Returns true if two frontmatters are equal. Numbers are compared by value, not by spelling.
+/// Returns true if two skill frontmatters are equal. Numbers are compared by value, not by spelling.
 pub fn equal_values(one: &Value, two: &Value) -> bool {
     match (one, two) {
         (Value::Number(one), Value::Number(two)) => {

@@ -9,17 +9,17 @@ pub use frontmatter::{equal_values, read_frontmatter};
 use super::definition::{Definition, ItemKind};
 use crate::json::{ArrayWriter, Json, JsonKind, ObjectWriter};
 
-/// Identifier of the extension.
+/// Identifier of the MCP extension for skills.
 pub const EXTENSION: &str = "io.modelcontextprotocol/skills";
-/// Setting of the extension that declares support for reading directories.
+/// Setting of the skills extension that declares support for `resources/directory/read`.
 pub const READS_DIRECTORIES: &str = "directoryRead";
-/// Gets the entry of one skill.
+/// Method name `skills/get`, which returns the entry of one skill.
 pub const GET: &str = "skills/get";
-/// Reads the content of a directory.
+/// Method name `resources/directory/read`, which lists the children of a skill's directory.
 pub const DIRECTORY: &str = "resources/directory/read";
-/// Media type of a directory.
+/// Media type of a directory among resources.
 pub const DIRECTORY_TYPE: &str = "inode/directory";
-/// Name of the file that makes a folder a skill.
+/// Name of the file that makes a folder a skill, `SKILL.md`.
 pub const FILE: &str = "SKILL.md";
 /// Maximum number of files in a skill.
 pub const MAX_SKILL_FILES: usize = 512;
@@ -29,28 +29,28 @@ pub const MAX_SKILL_BYTES: u64 = 16 << 20;
 const DIGEST: &str = "sha256:";
 const DYNAMIC: &str = "dynamic";
 
-/// File of a skill.
+/// File of a skill: URI, digest and size.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct SkillFile {
-    /// URI of the file.
+    /// URI of the skill's file.
     pub uri: String,
-    /// SHA-256 of its bytes, 64 hexadecimal digits.
+    /// SHA-256 digest of the file, 64 hexadecimal digits.
     pub digest: String,
-    /// Size in bytes.
+    /// Size of the file in bytes.
     pub size: u64,
 }
 
-/// Manifest of a skill: its files, as its entry states them.
+/// List of a skill's files with digests and sizes, as the skill's definition states it.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct SkillManifest {
-    /// URI of its folder, without a trailing slash.
+    /// URI of the skill's folder, without a trailing slash.
     pub root: String,
-    /// Files by URI; `None` for files that are generated on read, without stated digests.
+    /// Files of the skill by URI; `None` for files that are generated on read, without stated digests.
     pub files: Option<Vec<SkillFile>>,
 }
 
 impl SkillManifest {
-    /// Reads the manifest of a definition; `None` if it is not a skill.
+    /// Reads the manifest from the definition of a skill; `None` if it is not a skill.
     pub fn of(def: &Definition) -> Option<SkillManifest> {
         match def.kind() {
             ItemKind::Skill => read(def.json()).ok(),
@@ -58,7 +58,7 @@ impl SkillManifest {
         }
     }
 
-    /// Returns the stated file of a URI.
+    /// Returns the skill's file at a URI, if the manifest states it.
     pub fn file(&self, uri: &str) -> Option<&SkillFile> {
         let files = self.files.as_ref()?;
         let at = files.binary_search_by(|file| file.uri.as_str().cmp(uri));
@@ -182,7 +182,7 @@ fn is_within(root: &str, uri: &str) -> bool {
     })
 }
 
-/// Writes the entry of a skill.
+/// Writes the definition of a skill: URI, frontmatter and files.
 pub fn entry(uri: &str, frontmatter: &Json, files: &[SkillFile]) -> Json {
     let mut o = ObjectWriter::new();
     o.str("uri", uri);
@@ -199,7 +199,7 @@ pub fn entry(uri: &str, frontmatter: &Json, files: &[SkillFile]) -> Json {
     o.finish()
 }
 
-/// Returns the entry of a skill with other URIs for itself and its files.
+/// Returns the definition of a skill with other URIs for itself and its files.
 pub fn with_uris(def: &Definition, to: impl Fn(&str) -> String) -> Option<Definition> {
     let json = def.json();
     let renamed = |one: &Json| {
@@ -218,8 +218,8 @@ pub fn with_uris(def: &Definition, to: impl Fn(&str) -> String) -> Option<Defini
     Definition::read(ItemKind::Skill, new).ok()
 }
 
-/// Lists a directory: the URI of each direct child, and true for subdirectories. `None` if no file is below the
-/// directory.
+/// Lists a directory of a skill: the URI of each direct child, and true for subdirectories. `None` if no file is below
+/// the directory.
 pub fn children<'a>(
     directory: &str,
     files: impl Iterator<Item = &'a str>,
@@ -242,7 +242,7 @@ pub fn children<'a>(
     (!found.is_empty()).then_some(found)
 }
 
-/// Returns the media type of a file, by its extension.
+/// Returns the media type of a skill's file, by its extension.
 pub fn media_type(uri: &str) -> Option<&'static str> {
     let (_, end) = uri.rsplit('/').next()?.rsplit_once('.')?;
     Some(match end.to_ascii_lowercase().as_str() {
