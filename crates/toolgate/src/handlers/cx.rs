@@ -1,8 +1,9 @@
 //! Context of a handler's call.
 
 use super::{
-    HandlerExit, ItemRegistry,
+    CancellationToken, HandlerExit, ItemRegistry,
     ask::{Question, QuestionTuple, Reply},
+    cancellation::CancellationState,
     received_responses::ReceivedResponses,
 };
 use serde::Serialize;
@@ -26,6 +27,7 @@ struct CallContextState {
     /// Keys of the input responses that were used.
     used: Mutex<Vec<String>>,
     registry: ItemRegistry,
+    cancellation: CancellationState,
 }
 
 /// Severity of a log message (`notifications/message`), as in syslog (RFC 5424), least severe first.
@@ -67,6 +69,7 @@ impl Cx {
             call,
             used: Mutex::default(),
             registry,
+            cancellation: CancellationState::default(),
         }))
     }
 
@@ -93,6 +96,16 @@ impl Cx {
     /// Returns the W3C trace context of this call, for spans and for requests to other services.
     pub fn trace(&self) -> &TraceContext {
         &self.0.call.trace
+    }
+
+    /// Returns the cancellation token of the call, for work that dropping the handler's future does not end.
+    pub fn cancellation(&self) -> CancellationToken {
+        self.0.cancellation.token()
+    }
+
+    /// Returns a guard that cancels the token when it is dropped.
+    pub(super) fn cancel_on_drop(&self) -> HandlerGuard {
+        HandlerGuard(Some(self.clone()))
     }
 
     /// Returns the called item (tool, resource or prompt) with its definition.
@@ -240,6 +253,24 @@ impl Cx {
             format!("the client did not declare that it can {what}, which this call requires");
         let error = Error::new(ErrorKind::MissingCapability(capability), text);
         Err(HandlerExit::error(error))
+    }
+}
+
+/// Guard of a running handler: dropping it cancels the token of the call.
+pub(super) struct HandlerGuard(Option<Cx>);
+
+impl HandlerGuard {
+    /// Disarms the guard: the handler returned.
+    pub(super) fn disarm(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for HandlerGuard {
+    fn drop(&mut self) {
+        if let Some(cx) = &self.0 {
+            cx.0.cancellation.cancel();
+        }
     }
 }
 

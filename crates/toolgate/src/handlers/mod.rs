@@ -25,6 +25,7 @@
 
 pub mod ask;
 mod build;
+mod cancellation;
 mod complete;
 mod contents;
 mod cx;
@@ -47,6 +48,7 @@ mod tool_error;
 mod typed;
 
 pub use build::BuildError;
+pub use cancellation::CancellationToken;
 pub use contents::{IntoContents, ResourceContents};
 pub use cx::{Cx, LogLevel};
 pub use handler_exit::HandlerExit;

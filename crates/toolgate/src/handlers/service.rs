@@ -42,12 +42,14 @@ async fn run_handler(
     }
     let call = Arc::new(call);
     let cx = Cx::new(call.clone(), registry.clone());
+    let running = cx.cancel_on_drop();
     let done = match call.op {
         Op::Tool => tool(&offered, &call, cx).await,
         Op::Prompt => prompt(&offered, &call, cx).await,
         Op::Resource => resource(&offered, &call, cx).await,
         Op::Complete(kind) => complete(&offered, kind, &call, cx).await,
     };
+    running.disarm();
     let stop = match done {
         Ok(output) => return Ok(Outcome::Done(output)),
         Err(stop) => stop,

@@ -3,6 +3,7 @@
 mod asking;
 mod attributes;
 mod building;
+mod cancelling;
 mod changing;
 mod errors;
 mod facts;
