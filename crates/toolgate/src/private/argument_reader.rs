@@ -57,13 +57,13 @@ pub trait ReadUnsupported<T> {
     /// Never.
     fn read<'de, D: Deserializer<'de>>(&self, from: D) -> Result<T, D::Error>
     where
-        T: PromptArgument;
+        T: ReadableArgument;
 }
 
 impl<T> ReadUnsupported<T> for ArgumentReader<T> {
     fn read<'de, D: Deserializer<'de>>(&self, _: D) -> Result<T, D::Error>
     where
-        T: PromptArgument,
+        T: ReadableArgument,
     {
         Err(D::Error::custom("the type cannot be read from text"))
     }
@@ -75,4 +75,4 @@ impl<T> ReadUnsupported<T> for ArgumentReader<T> {
     label = "clients send text, and this type cannot be read from text",
     note = "implement `std::str::FromStr` for `{Self}`, with an error that implements `Display`, or `serde::Deserialize`"
 )]
-pub trait PromptArgument {}
+pub trait ReadableArgument {}

@@ -4,7 +4,7 @@ mod argument_reader;
 
 pub use crate::handlers::{Cx, HandlerExit, Prompt, TaskSupport, Tool, ToolSet};
 pub use argument_reader::{
-    ArgumentReader, PromptArgument, ReadDeserialized, ReadParsed, ReadUnsupported,
+    ArgumentReader, ReadDeserialized, ReadParsed, ReadUnsupported, ReadableArgument,
 };
 pub use schemars;
 pub use serde;
