@@ -481,7 +481,9 @@ fn object(text: &str) -> Result<String, String> {
     match parsed {
         Ok(_) if text.trim_start().starts_with('{') => Ok(text.to_owned()),
         Ok(_) => Err("the arguments are not a JSON object; write {\"name\": \"value\"}".to_owned()),
-        Err(error) => Err(format!("the arguments are not JSON: {error}")),
+        Err(error) => Err(format!(
+            "the arguments are not JSON: {error}; write an object such as {{\"path\": \"/tmp\"}}"
+        )),
     }
 }
 

@@ -29,6 +29,17 @@ pub struct SpawnCommand {
     pub cwd: Option<PathBuf>,
 }
 
+impl From<SpawnCommand> for WireCommand {
+    fn from(command: SpawnCommand) -> Self {
+        Self {
+            program: command.program,
+            args: command.args,
+            env: command.env,
+            cwd: command.cwd.map(PathBuf::into_os_string),
+        }
+    }
+}
+
 /// Handle of the guardian: a separate process that starts and ends the child processes of the gateway.
 ///
 /// Clones share the process. When the last handle is dropped, the guardian ends every child with its descendants, even
@@ -101,12 +112,7 @@ impl Guardian {
     pub async fn spawn(&self, spawn: SpawnCommand) -> Result<ChildProcess, Error> {
         let name = spawn.program.clone();
         let link = Arc::clone(&self.process.link);
-        let command = WireCommand {
-            program: spawn.program,
-            args: spawn.args,
-            env: spawn.env,
-            cwd: spawn.cwd.map(PathBuf::into_os_string),
-        };
+        let command = WireCommand::from(spawn);
         // The socket may be full for a moment, so the request is sent on a blocking thread.
         let answer = tokio::task::spawn_blocking(move || link.spawn(command));
         let (tie, pipes) = match answer.await {

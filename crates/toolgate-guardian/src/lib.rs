@@ -38,7 +38,7 @@ pub use environment::{DEFAULT_ALLOWLIST, environment};
 pub use error::Error;
 pub use guardian::{Guardian, SpawnCommand};
 pub use lifecycle::{ChildExit, ShutdownSteps};
-pub use supervisor::run_if_asked;
+pub use supervisor::{explain_start_error, run_if_asked};
 
 /// Hidden first argument that makes a process the guardian.
 pub(crate) const GUARDIAN_ARGUMENT: &str = "__guardian";

@@ -76,5 +76,5 @@ fn ready(socket: &UnixStream) -> io::Result<()> {
 }
 
 fn not_ready(why: &str) -> io::Error {
-    io::Error::other(format!("the guardian process did not start: {why}"))
+    io::Error::other(why)
 }

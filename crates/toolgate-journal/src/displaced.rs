@@ -73,7 +73,9 @@ impl JournalWriter {
         let copied = self.segment.copy_to(&mut copy).and_then(|()| {
             let digest = toolgate_protocol::hex::encode(copy.digest.clone().finish().as_ref());
             if digest != self.contents.sha256() {
-                return Err(io::Error::other("the open file was changed as well"));
+                return Err(io::Error::other(
+                    "the original file was changed as well, so its records were not written back",
+                ));
             }
             copy.file.sync_all()
         });

@@ -52,7 +52,7 @@ impl fmt::Display for Error {
             Self::Overloaded => f.write_str("the audit log is overloaded and its queue is full; try again later"),
             Self::Failed(reason) => write!(
                 f,
-                "the audit log cannot be written ({reason}), so nothing is recorded now; free space or repair the disk, and it resumes by itself"
+                "the audit log cannot be written ({reason}), so nothing is recorded now; if the disk is full or broken, free space or repair it; recording resumes by itself"
             ),
             Self::Closed => f.write_str("the audit log is closed because the program is shutting down; try again after it has restarted"),
         }

@@ -21,7 +21,7 @@ fn main() -> ExitCode {
         Ok(found) => report(&found),
         Err(e) => {
             eprintln!(
-                "toolgate-verify: cannot read {} or a checkpoint mirror: {e}",
+                "toolgate-verify: cannot read {} or a checkpoint mirror: {e}; check the paths and their permissions",
                 dir.display()
             );
             ExitCode::from(3)

@@ -86,7 +86,7 @@ impl<'a> AuthorizationRequest<'a> {
         let server = &self.found.server;
         let no = |what: &str| {
             let words = format!(
-                "the authorization server {} {what}",
+                "the authorization server {} {what}, so sign-in there is impossible; its operator has to correct it",
                 sanitize_for_display(&server.issuer)
             );
             AuthError::new(AuthErrorKind::Unsupported, words)

@@ -89,11 +89,14 @@ impl SignIn for LoopbackBrowser {
     ) -> BoxFuture<'a, Result<Box<dyn PendingSignIn>, AuthError>> {
         Box::pin(async move {
             let listener = listen(wanted, self.port).await.map_err(|error| {
-                let port = match self.port {
-                    Some(port) => format!("the port {port} of this machine cannot"),
-                    None => "no port on this machine can".to_owned(),
+                let words = match self.port {
+                    Some(port) => format!(
+                        "the port {port} of this machine cannot be opened for the redirect: {error}; end the program that uses it, or configure another port"
+                    ),
+                    None => format!(
+                        "no port on this machine can be opened for the redirect: {error}; sign in on another machine"
+                    ),
                 };
-                let words = format!("{port} be opened for the redirect: {error}");
                 AuthError::new(AuthErrorKind::Unsupported, words)
             })?;
             let (listener, address) = listener;

@@ -240,7 +240,7 @@ impl ClientIdentity {
         if !status.is_success() {
             let why = text("error_description")
                 .or_else(|| text("error"))
-                .unwrap_or_default();
+                .unwrap_or_else(|| "no reason was given".to_owned());
             let words = format!(
                 "{} refused to register this client (HTTP {}): {}; {}",
                 endpoint.origin(),
@@ -252,8 +252,9 @@ impl ClientIdentity {
         }
         let malformed = |what: &str| {
             let words = format!(
-                "{}: its response to the client registration has {what}",
-                endpoint.origin()
+                "the response of {} to the client registration has {what}; {}",
+                endpoint.origin(),
+                self.manual_registration(redirect)
             );
             AuthError::new(AuthErrorKind::Unreachable, words)
         };

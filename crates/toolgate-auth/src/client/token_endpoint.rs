@@ -265,7 +265,15 @@ fn rejection_error(
         400..500 => AuthErrorKind::Refused,
         _ => AuthErrorKind::Unreachable,
     };
-    let words = format!("{} {what} (HTTP {status}): {said}", url.origin());
+    let advice = match code.as_deref() {
+        Some("invalid_client" | "unauthorized_client") => {
+            "; correct the client_id and its secret or key"
+        }
+        Some("invalid_scope") => "; correct the scopes",
+        _ if *status >= 500 || *status == 429 => "; try again later",
+        _ => "",
+    };
+    let words = format!("{} {what} (HTTP {status}): {said}{advice}", url.origin());
     TokenEndpointError {
         error: AuthError::new(kind, words),
         code,

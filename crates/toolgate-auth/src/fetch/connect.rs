@@ -53,7 +53,8 @@ impl DnsResolver {
                 .resolve(url.host(), url.port())
                 .await
                 .map_err(|error| {
-                    let words = format!("its name cannot be resolved: {error}");
+                    let words =
+                        format!("its name cannot be resolved: {error}; check the host name");
                     FetchError::new(url, FetchErrorKind::Unreachable, words)
                 })?,
         };
@@ -77,7 +78,7 @@ impl DnsResolver {
                 Err(error) => last = error,
             }
         }
-        let words = format!("cannot be reached: {last}");
+        let words = format!("cannot be reached: {last}; check the URL and whether it runs");
         Err(FetchError::new(url, FetchErrorKind::Unreachable, words))
     }
 }
@@ -94,7 +95,11 @@ pub(super) async fn start_tls(
         broken("its host name is not one that a TLS certificate can contain".to_owned())
     })?;
     let stream = TlsConnector::from(config).connect(name, tcp).await;
-    stream.map_err(|error| broken(format!("the TLS handshake failed: {error}")))
+    stream.map_err(|error| {
+        broken(format!(
+            "the TLS handshake failed: {error}; check its certificate"
+        ))
+    })
 }
 
 /// Returns the TLS configuration with the root certificates of the system, loaded once.

@@ -220,7 +220,7 @@ fn verify_self_signature(proof: &ParsedJwt<'_>) -> Result<String, RejectionReaso
         ));
     }
     let by = proof.algorithm().map_err(|_| {
-        RejectionReason::InvalidProof("the DPoP proof is signed with an unsupported algorithm")
+        RejectionReason::InvalidProof("the DPoP proof is signed with an unsupported algorithm; the client must use ES256, EdDSA, PS256 or RS256")
     })?;
     let jwk = proof
         .header

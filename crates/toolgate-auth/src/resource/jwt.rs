@@ -63,7 +63,7 @@ impl<'a> ParsedJwt<'a> {
         let name = self.header.get("alg").and_then(|alg| alg.string());
         name.and_then(|name| TokenAlgorithm::from_name(&name))
             .ok_or(RejectionReason::Invalid(
-                "the token is signed with an unsupported algorithm",
+                "the token is signed with an unsupported algorithm; the issuer must use ES256, EdDSA, PS256 or RS256",
             ))
     }
 

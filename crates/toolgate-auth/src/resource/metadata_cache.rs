@@ -186,7 +186,8 @@ impl IssuerEndpoints {
                 Some(keys)
             }
             Err(error) => {
-                self.health.record_failure(format!("its keys: {error}"));
+                self.health
+                    .record_failure(format!("its keys cannot be loaded: {error}"));
                 None
             }
         }
@@ -216,10 +217,10 @@ impl IssuerEndpoints {
                 Ok(document) => document,
                 // All candidate URLs have the same origin, so an unreachable one makes the others unreachable too.
                 Err(error) if is_unreachable(&error) => {
-                    return Err(format!("its metadata: {error}"));
+                    return Err(format!("its metadata cannot be loaded: {error}"));
                 }
                 Err(error) => {
-                    why.get_or_insert_with(|| format!("its metadata: {error}"));
+                    why.get_or_insert_with(|| format!("its metadata cannot be loaded: {error}"));
                     continue;
                 }
             };
@@ -231,7 +232,7 @@ impl IssuerEndpoints {
                     super::sanitize_for_audit(&named)
                 );
                 let error = FetchError::new(&place, FetchErrorKind::Malformed, words);
-                why = Some(format!("its metadata: {error}"));
+                why = Some(format!("its metadata cannot be loaded: {error}"));
                 continue;
             }
             let url = |key: &str| Url::parse(&text(key)?).ok();

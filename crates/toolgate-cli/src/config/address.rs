@@ -172,7 +172,9 @@ impl RemoteAddress {
     /// Returns the reason why no person can sign in at this server, if there is one.
     pub(crate) fn sign_in_obstacle(&self) -> Option<&'static str> {
         if self.has_authorization() {
-            return Some("gets an Authorization header from the config; remove that to sign in");
+            return Some(
+                "gets an Authorization header from the config, so a sign-in would have no effect; remove that header to sign in",
+            );
         }
         if self.exchange.is_some() {
             return Some(
@@ -242,7 +244,7 @@ pub(super) fn check_header(name: &str, value: &str) -> Result<(), String> {
     let checked = HttpOptions::default().header(name, value);
     checked
         .map(drop)
-        .map_err(|bad| format!("the header {name:?} cannot be sent: {bad}"))
+        .map_err(|bad| format!("the header {name:?} is invalid: {bad}; correct it"))
 }
 
 fn is_loopback(host: &str) -> bool {

@@ -89,7 +89,10 @@ impl ClientRegistration {
                 ("client_key", section.client_key.is_some()),
             ];
             if let Some((key, _)) = of_client.iter().find(|(_, given)| *given) {
-                return wrong(key, "belongs to a client_id; write client_id too");
+                return wrong(
+                    key,
+                    "has no effect without a client_id; write client_id too, or remove it",
+                );
             }
             return match &section.client_document {
                 None => Ok(ClientRegistration::Dynamic),
@@ -162,7 +165,7 @@ impl SignInParty {
             (SignInWord::Client, _) => Err(SettingError::about(
                 path.key("sign_in"),
                 format!(
-                    "makes the gateway sign in by itself; write client_id, {EXAMPLE_ISSUER}, and client_secret or client_key = {{ file = \"PATH\" }}"
+                    "makes the gateway sign in by itself, which needs a registered client; write client_id, {EXAMPLE_ISSUER}, and client_secret or client_key = {{ file = \"PATH\" }}"
                 ),
             )),
         }
@@ -231,9 +234,12 @@ mod tests {
                 &[ID, "issuer = \"http://l.test\"\n"],
                 "http:// is allowed only for this machine",
             ),
-            (&[AT], "\"issuer\" in [server.far] belongs to a client_id"),
-            (&[SECRET], "belongs to a client_id"),
-            (&[KEY], "belongs to a client_id"),
+            (
+                &[AT],
+                "\"issuer\" in [server.far] has no effect without a client_id",
+            ),
+            (&[SECRET], "has no effect without a client_id"),
+            (&[KEY], "has no effect without a client_id"),
             (&[ID, AT, SECRET, KEY], "keep one of the two"),
             (
                 &[ID, AT, "client_key = \"canary\"\n"],

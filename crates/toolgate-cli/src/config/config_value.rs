@@ -40,9 +40,9 @@ impl ConfigValue {
         let line = |text: String| Secret::new(text.trim_end_matches(['\r', '\n']));
         match self {
             ConfigValue::Plaintext(text) => Ok(Secret::new(text.as_str())),
-            ConfigValue::Env(name) => env(name)
-                .map(line)
-                .ok_or_else(|| format!("environment variable {name} is not set")),
+            ConfigValue::Env(name) => env(name).map(line).ok_or_else(|| {
+                format!("environment variable {name} is not set; set it where the gateway starts")
+            }),
             ConfigValue::File(path) => {
                 file::read(path, MAX_SECRET_FILE_BYTES as u64, FilePrivacy::Secret)
                     .map(line)

@@ -35,28 +35,30 @@ pub(super) enum FilePrivacy {
 /// The message says that the file is unreadable, too long, not UTF-8, or writable by others.
 pub(super) fn read(path: &Path, longest: u64, privacy: FilePrivacy) -> Result<String, String> {
     check_links(path)?;
-    let seen = path
-        .metadata()
-        .map_err(|error| format!("cannot be read: {error}"))?;
+    let seen = path.metadata().map_err(unreadable)?;
     if !seen.is_file() {
-        return Err("is not a regular file".to_owned());
+        return Err("is not a regular file; name a regular file".to_owned());
     }
-    let file = File::open(path).map_err(|error| format!("cannot be read: {error}"))?;
+    let file = File::open(path).map_err(unreadable)?;
     // Check the open file descriptor: the path may lead to another file by now.
-    let meta = file
-        .metadata()
-        .map_err(|error| format!("cannot be read: {error}"))?;
+    let meta = file.metadata().map_err(unreadable)?;
     check_permissions(meta.uid(), meta.mode(), current_user(), privacy)?;
     contents(file, longest)
+}
+
+fn unreadable(error: std::io::Error) -> String {
+    format!("cannot be read: {error}; check the path and its permissions")
 }
 
 fn contents(file: File, longest: u64) -> Result<String, String> {
     let mut bytes = Vec::new();
     file.take(longest + 1)
         .read_to_end(&mut bytes)
-        .map_err(|error| format!("cannot be read: {error}"))?;
+        .map_err(unreadable)?;
     if bytes.len() as u64 > longest {
-        return Err(format!("is longer than {longest} bytes"));
+        return Err(format!(
+            "is longer than {longest} bytes, which is the limit; shorten it"
+        ));
     }
     String::from_utf8(bytes).map_err(|error| {
         let line = error.as_bytes()[..error.utf8_error().valid_up_to()]
@@ -104,15 +106,13 @@ fn check_links(path: &Path) -> Result<(), String> {
         let directory = parent(&path);
         let around = directory
             .metadata()
-            .map_err(|error| format!("cannot be read: {}: {error}", directory.display()))?;
+            .map_err(|error| format!("cannot be read, because its directory {} is unreadable: {error}; check the path and its permissions", directory.display()))?;
         check_link(&path, &meta, &around, current_user())?;
-        let target = path
-            .read_link()
-            .map_err(|error| format!("cannot be read: {error}"))?;
+        let target = path.read_link().map_err(unreadable)?;
         path = directory.join(target);
     }
     Err(format!(
-        "is refused: it leads through more than {MAX_SYMLINKS} symbolic links"
+        "is refused: it leads through more than {MAX_SYMLINKS} symbolic links; name the file itself"
     ))
 }
 

@@ -175,7 +175,10 @@ fn read_remote_server<'a>(
     if let Some(value) = entries.get(key) {
         address.url = text(json, value, &what(key))?;
         address::check_server_url(&address.url).map_err(|reason| {
-            json.error(value, format!("{} cannot be used: {reason}", what(key)))
+            json.error(
+                value,
+                format!("{} cannot be used: {reason}; correct it", what(key)),
+            )
         })?;
     }
     if let Some(value) = entries.get("headers") {

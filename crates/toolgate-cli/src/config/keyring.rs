@@ -93,7 +93,7 @@ async fn run_tool(name: &str, guardian: &Guardian) -> Result<Secret, String> {
     };
     let mut child: ChildProcess = guardian.spawn(spawn).await.map_err(|error| {
         format!(
-            "{} cannot be started: {error}; is it installed?",
+            "{} reads the keyring and cannot be started; install it in a directory of PATH ({error})",
             command[0]
         )
     })?;
@@ -104,12 +104,13 @@ async fn run_tool(name: &str, guardian: &Guardian) -> Result<Secret, String> {
         read_limited(said, MAX_TOOL_ERROR_BYTES)
     );
     let exit = child.exited().await;
-    let text = String::from_utf8(value).map_err(|_| "it is not UTF-8 text".to_owned())?;
+    let text = String::from_utf8(value)
+        .map_err(|_| "it is not UTF-8 text; store it as UTF-8".to_owned())?;
     let text = text.trim_end_matches(['\r', '\n']);
     match exit {
-        _ if text.len() > MAX_SECRET_FILE_BYTES => {
-            Err(format!("it is longer than {MAX_SECRET_FILE_BYTES} bytes"))
-        }
+        _ if text.len() > MAX_SECRET_FILE_BYTES => Err(format!(
+            "it is longer than {MAX_SECRET_FILE_BYTES} bytes, which is the limit; store a shorter one"
+        )),
         ChildExit::Code(0) if !text.is_empty() => Ok(Secret::new(text)),
         _ => Err(failure_message(
             &command[0],
@@ -130,7 +131,9 @@ fn failure_message(tool: &str, said: &str) -> String {
             "{tool} reports: {}",
             SecretRedactor::redact_for_display(line)
         ),
-        None => format!("there is no such entry for {KEYRING_SERVICE}"),
+        None => {
+            format!("the keyring has no entry of this name for {KEYRING_SERVICE}; store it first")
+        }
     }
 }
 

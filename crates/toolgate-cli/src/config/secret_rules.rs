@@ -27,7 +27,7 @@ impl SecretRuleFiles {
             return Err(SettingError::about(
                 SettingPath::new(&["secret_rules"]),
                 format!(
-                    "lists {} files; the gateway reads at most {MAX_SECRET_RULE_FILES}",
+                    "lists {} files, but at most {MAX_SECRET_RULE_FILES} are allowed; merge some",
                     paths.len()
                 ),
             ));

@@ -82,7 +82,7 @@ mod tests {
             of_env(Some("0123456789abcdef\n")),
             Ok("0123456789abcdef".to_owned())
         );
-        let unset = "f:1:1: environment variable T is not set";
+        let unset = "f:1:1: environment variable T is not set; set it where the gateway starts";
         assert_eq!(of_env(None), Err(unset.to_owned()));
         for bad in [
             "0123456789abcde",

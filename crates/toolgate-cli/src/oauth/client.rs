@@ -20,7 +20,8 @@ pub(super) fn client_builder(
     address: &RemoteAddress,
     secret: Option<Secret>,
 ) -> Result<OAuthClientBuilder, String> {
-    let url = Url::parse(&address.url).map_err(|bad| format!("its url cannot be used: {bad}"))?;
+    let url = Url::parse(&address.url)
+        .map_err(|bad| format!("its url cannot be used: {bad}; correct it"))?;
     let mut reach = AddressPolicy::for_server(&url);
     if address.danger_private {
         reach = reach.danger_and_private();

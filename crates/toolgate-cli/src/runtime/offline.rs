@@ -12,7 +12,7 @@ use std::{path::Path, sync::Arc, time::SystemTime};
 use tokio::sync::watch;
 use toolgate::{
     BoxFuture, Call, Caller, Catalog, ChangeFilter, ChangeStream, DecisionStep, Definition, DryRun,
-    Error, ErrorKind, Item, ItemKind, Json, ListRequest, Origin, Outcome, RefusalReason, Service,
+    Error, ErrorKind, Item, ItemKind, Json, ListRequest, Origin, Outcome, Service,
 };
 use toolgate_journal::state::{self, DurableState, StateLimits};
 use toolgate_policy::{
@@ -345,8 +345,8 @@ impl StateStore for ReadOnlyStore {
         _: WritePrecondition,
     ) -> BoxFuture<'static, Result<WriteOutcome, Error>> {
         let error = Error::new(
-            ErrorKind::Refused(RefusalReason::AuditUnavailable),
-            "a dry run cannot write to the stored state",
+            ErrorKind::Bug,
+            "a dry run cannot change the stored approvals and pins",
         );
         Box::pin(async { Err(error) })
     }

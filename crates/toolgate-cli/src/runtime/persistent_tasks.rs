@@ -48,8 +48,12 @@ impl PersistentTasks {
         let store = store.map_err(|e| format!("cannot open the task store: {}", e.detail()))?;
         let process = toolgate::ids::secret_id();
         let lock = lock_file(&dir, &process);
-        let lock =
-            lock.map_err(|e| format!("cannot lock the task store {}: {e}", dir.display()))?;
+        let lock = lock.map_err(|e| {
+            format!(
+                "cannot lock the task store {}: {e}; check its permissions",
+                dir.display()
+            )
+        })?;
         Ok(PersistentTasks {
             store: Arc::new(store),
             process,

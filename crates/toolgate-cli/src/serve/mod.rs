@@ -65,7 +65,7 @@ pub(crate) fn run(start: StartOptions) -> Result<(), String> {
     };
     make_private(&start.data).map_err(|e| {
         format!(
-            "cannot use the data directory {}: {e}",
+            "cannot use the data directory {}: {e}; correct its permissions, or choose another with --data DIR",
             start.data.display()
         )
     })?;
@@ -90,7 +90,7 @@ pub(crate) fn run(start: StartOptions) -> Result<(), String> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
-        .map_err(|e| format!("cannot start the threads of the gateway: {e}"))?;
+        .map_err(|e| format!("cannot start the threads of the gateway: {e}; raise the limit on processes of this user"))?;
     let result = runtime.block_on(serve(
         start,
         listener,
@@ -155,7 +155,7 @@ async fn serve(
     set.map_err(|e| e.public_message().to_owned())?;
     parts.server.recover_tasks().await;
     let control = ControlSocket::open(&start.data)
-        .map_err(|e| format!("cannot open the control socket, through which the toolgate commands reach this gateway: {e}"))?;
+        .map_err(|e| format!("cannot open the control socket, through which the toolgate commands reach this gateway: {e}; check that the data directory is writable"))?;
     // A program that reads the banner may send a signal at once, so install the handlers first.
     let (hangup, stop) = (signals::hangup()?, signals::stop()?);
     eprint!("{}", parts.banner(&start, address));
@@ -184,6 +184,6 @@ fn listen(address: SocketAddr) -> Result<std::net::TcpListener, String> {
             address.ip()
         ),
         io::ErrorKind::PermissionDenied => format!("cannot listen on {address}: no permission; take a port above 1023 with --listen"),
-        _ => format!("cannot listen on {address}: {error}"),
+        _ => format!("cannot listen on {address}: {error}; end the program that uses the address, or change listen"),
     })
 }

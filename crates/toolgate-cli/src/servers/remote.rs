@@ -100,7 +100,7 @@ pub(super) async fn http_options(
         })?;
         http = http.header(name, value.reveal()).map_err(|bad| {
             (
-                format!("the value of its header {name} is not valid in HTTP: {bad}"),
+                format!("the value of its header {name} is not valid in HTTP: {bad}; correct it"),
                 false,
             )
         })?;

@@ -12,6 +12,7 @@ use rustix::fs::{Access, access};
 use rustix::io::Errno;
 use rustix::process::Pid;
 
+use crate::guardian::SpawnCommand;
 use crate::message::WireCommand;
 
 /// Search path if the environment of the child contains no `PATH`.
@@ -33,6 +34,17 @@ pub(super) fn launch(command: &WireCommand) -> Result<(Pid, [OwnedFd; 3]), Strin
             program.display()
         )
     })
+}
+
+/// Explains why a program did not start that was started without the guardian: program, reason and remedy.
+///
+/// It looks the program up again, because the error of the system does not name the missing file.
+pub fn explain_start_error(command: SpawnCommand, error: &io::Error) -> String {
+    let command = WireCommand::from(command);
+    let program = check_environment(&command)
+        .and_then(|()| directory(&command))
+        .and_then(|directory| find(&command, directory.as_deref()));
+    program.map_or_else(|why| why, |program| explain(&program, error))
 }
 
 fn start(command: &WireCommand, program: &Path, directory: Option<&Path>) -> io::Result<Child> {

@@ -22,6 +22,8 @@ use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
+pub use launch::explain_start_error;
+
 use crate::message::{GuardianEvent, GuardianRequest, MESSAGE_VERSION, WireCommand};
 use crate::{GUARDIAN_ARGUMENT, frame};
 use table::{ChildTable, SupervisedChild};
@@ -121,7 +123,7 @@ impl ChildSupervisor {
         }
         let changed = child_shutdown::watch(self, id).map_err(|error| {
             format!(
-                "{} was not started: its supervision thread cannot be started: {error}",
+                "{} was not started: its supervision thread cannot be started: {error}; raise the limit on processes of this user",
                 command.program.display()
             )
         })?;

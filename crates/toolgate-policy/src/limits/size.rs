@@ -208,7 +208,7 @@ fn limit(size: usize, most: usize, what: &str) -> Result<(), Error> {
         return Ok(());
     }
     let text = format!(
-        "{what} is {} large, the limit is {}",
+        "{what} is {} large, but the limit is {}, which can be raised",
         humanize::size(size),
         humanize::size(most)
     );

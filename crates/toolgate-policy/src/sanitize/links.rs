@@ -216,7 +216,10 @@ fn block(block: &mut Content, bad: UriCheck<'_>) -> Option<String> {
 fn definition(item: &mut Arc<Item>, bad: UriCheck<'_>) -> Result<(), Error> {
     let linked = !matches!(item.kind(), ItemKind::Tool | ItemKind::Prompt);
     if let Some(scheme) = bad(item.def.name(), UriUse::Name).filter(|_| linked) {
-        let text = format!("its URI has the scheme {}:", humanize::printable(&scheme));
+        let text = format!(
+            "its URI has the scheme {}:, which is not allowed",
+            humanize::printable(&scheme)
+        );
         return Err(Error::new(ErrorKind::Upstream, text));
     }
     let Some(clean) = without_bad_icons(item.def.json()) else {

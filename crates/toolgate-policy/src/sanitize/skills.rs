@@ -89,22 +89,28 @@ impl Layer for SkillIntegrity {
 pub fn check_skill_file(item: &Item, uri: &str, read: &ReadResult) -> Result<(), &'static str> {
     let files = item.manifest();
     let stated = files.as_ref().and_then(|files| files.file(uri));
-    let stated = stated.ok_or("the entry of the skill does not list it")?;
+    let stated = stated
+        .ok_or("the entry of the skill does not list it; read only files that the entry lists")?;
     let [part] = read.contents.as_slice() else {
-        return Err("the server returned it in more than one part, or not at all");
+        return Err(
+            "the server returned it in more than one part, or not at all; report this to the author of the server",
+        );
     };
     if part.get("uri").and_then(|uri| uri.string()).as_deref() != Some(uri) {
-        return Err("the server returned another file than the requested one");
+        return Err(
+            "the server returned another file than the requested one; report this to the author of the server",
+        );
     }
-    let bytes = bytes(part).ok_or("it has neither text nor a blob")?;
+    let bytes = bytes(part)
+        .ok_or("it has neither text nor a blob; report this to the author of the server")?;
     if bytes.len() as u64 != stated.size {
         return Err(
-            "its size is not the one in the entry of the skill; the file or the entry changed, or a sanitizer removed a part of the file",
+            "its size is not the one in the entry of the skill; the file or the entry changed, or a sanitizer removed a part of the file; list the skills again to get the current entry",
         );
     }
     if digest::of_bytes(&bytes) != stated.digest {
         return Err(
-            "its digest is not the one in the entry of the skill; the file or the entry changed, or a sanitizer removed a part of the file",
+            "its digest is not the one in the entry of the skill; the file or the entry changed, or a sanitizer removed a part of the file; list the skills again to get the current entry",
         );
     }
     if uri == item.def.name() {
@@ -113,7 +119,9 @@ pub fn check_skill_file(item: &Item, uri: &str, read: &ReadResult) -> Result<(),
         let entry = item.def.json().get("frontmatter");
         let entry = entry.map(|entry| entry.to_value()).unwrap_or_default();
         if !equal_values(&own, &entry) {
-            return Err("its frontmatter is not the one in the entry of the skill");
+            return Err(
+                "its frontmatter is not the one in the entry of the skill; list the skills again to get the current entry",
+            );
         }
     }
     Ok(())

@@ -95,7 +95,7 @@ impl ArgumentValidation {
         let input = item.cached(|item| CompiledInputSchema::of(item, &SchemaBounds::default()));
         let schema =
             input.0.as_ref().as_ref().map_err(|why| {
-                refused(format!("the inputSchema of the tool cannot be used: {why}"))
+                refused(format!("the inputSchema of the tool cannot be used: {why}; the author of the server has to correct it"))
             })?;
         if call.arguments().is_lossy() {
             return Ok(CheckResult::Ready(vec![SchemaViolation {
@@ -212,7 +212,7 @@ impl Rule for ArgumentValidation {
                 match found.await {
                     Ok(found) => verdict(of, found),
                     Err(why) => RuleDecision::Deny(refused(format!(
-                        "the arguments are too complex to validate: {why}"
+                        "the arguments are too complex to validate: {why}; send fewer or shorter values"
                     ))),
                 }
             })),

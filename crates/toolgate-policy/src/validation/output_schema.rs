@@ -109,7 +109,7 @@ impl Layer for OutputValidation {
             }
             trail.add("output", "refuse", why.as_str());
             let text = format!(
-                "the tool ran, but its result was held back: it violates the outputSchema of {}: {why}",
+                "the tool ran, but its result was held back: it violates the outputSchema of {}: {why}; report this to the author of the server",
                 item.full_name()
             );
             Err(Error::new(

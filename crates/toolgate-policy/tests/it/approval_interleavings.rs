@@ -604,7 +604,7 @@ async fn a_yes_whose_grant_cannot_be_kept_counts_once_and_says_so() {
     .await;
     assert_eq!(
         yes.unwrap_err().to_string(),
-        "the call is approved, but the grant was not stored: the disk is full"
+        "the call is approved, but the grant was not stored: the disk is full; the next call needs an approval again"
     );
     assert!(ran(&at_once(&slow, a.go(again(&call, &questions))).await));
     let [asked, approved, failed, spent] =

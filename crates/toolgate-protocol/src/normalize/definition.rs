@@ -80,7 +80,7 @@ fn prompt(json: Json, repairs: &mut RepairLog) -> Json {
         let nothing = arguments.is_null()
             || (arguments.kind() == JsonKind::Object && arguments.members().next().is_none());
         if nothing {
-            repairs.add("\"arguments\" is not an array; it is left out".to_owned());
+            repairs.add("\"arguments\" is not an array; it is ignored".to_owned());
             return json.without("arguments");
         }
         return json;

@@ -16,7 +16,7 @@ pub use result::result;
 pub(crate) use schema::without_booleans;
 pub use uri::{is_uri, is_uri_template};
 
-/// Log of repairs, one line each, for example `"description" is null; it is left out`.
+/// Log of repairs, one line each, for example `"description" is null; it is ignored`.
 #[derive(Debug, Default)]
 pub(crate) struct RepairLog(Vec<String>);
 

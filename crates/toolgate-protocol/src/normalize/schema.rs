@@ -74,14 +74,14 @@ fn allows_object(root: &Json) -> bool {
 pub(super) fn output(schema: Json, repairs: &mut RepairLog) -> Option<Json> {
     if schema.kind() != JsonKind::Object {
         let what = describe(&schema);
-        repairs.add(format!("\"outputSchema\" is {what}; it is left out"));
+        repairs.add(format!("\"outputSchema\" is {what}; it is ignored"));
         return None;
     }
     let (schema, bad) = members(schema, "outputSchema", repairs);
     match bad {
         None => Some(schema),
         Some(why) => {
-            repairs.add(format!("{why}; it is left out"));
+            repairs.add(format!("{why}; it is ignored"));
             None
         }
     }
@@ -93,7 +93,7 @@ fn members(mut schema: Json, of: &str, repairs: &mut RepairLog) -> (Json, Option
         .get("$schema")
         .is_some_and(|s| s.kind() != JsonKind::String)
     {
-        repairs.add(format!("\"{of}.$schema\" is not a string; it is left out"));
+        repairs.add(format!("\"{of}.$schema\" is not a string; it is ignored"));
         schema = schema.without("$schema");
     }
     if let Some(required) = schema.get("required")
@@ -117,7 +117,7 @@ fn members(mut schema: Json, of: &str, repairs: &mut RepairLog) -> (Json, Option
             (schema, None)
         }
         JsonKind::Null => {
-            repairs.add(format!("\"{of}.properties\" is null; it is left out"));
+            repairs.add(format!("\"{of}.properties\" is null; it is ignored"));
             (schema.without("properties"), None)
         }
         JsonKind::Array if is_empty(&properties) => {
@@ -139,14 +139,14 @@ fn required_names(required: &Json, of: &str, repairs: &mut RepairLog) -> Option<
     let is_name = |name: &Json| name.kind() == JsonKind::String;
     if required.kind() != JsonKind::Array {
         let what = describe(required);
-        repairs.add(format!("\"{of}.required\" is {what}; it is left out"));
+        repairs.add(format!("\"{of}.required\" is {what}; it is ignored"));
         return Some(None);
     }
     if required.items().all(|name| is_name(&name)) {
         return None;
     }
     repairs.add(format!(
-        "\"{of}.required\" has elements that are not strings; they are left out"
+        "\"{of}.required\" has elements that are not strings; they are ignored"
     ));
     let mut names = ArrayWriter::new();
     required

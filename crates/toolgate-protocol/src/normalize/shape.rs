@@ -139,7 +139,7 @@ pub(super) fn repair_members(
             ShapeFit::Repaired(value) => mended.as_ref().unwrap_or(object).with(member.key, &value),
             ShapeFit::Mismatch => {
                 let what = describe(&value);
-                repairs.add(format!("\"{at}\" is {what}; it is left out"));
+                repairs.add(format!("\"{at}\" is {what}; it is ignored"));
                 mended.as_ref().unwrap_or(object).without(member.key)
             }
         };
@@ -204,7 +204,7 @@ fn list(value: &Json, of: &MemberShape, path: &str, repairs: &mut RepairLog) -> 
             }
             ShapeFit::Mismatch => {
                 same = false;
-                repairs.add(format!("\"{at}\" is not valid; it is left out"));
+                repairs.add(format!("\"{at}\" is not valid; it is ignored"));
             }
         }
     }

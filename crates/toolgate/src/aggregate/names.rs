@@ -30,7 +30,7 @@ impl fmt::Display for PrefixError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "the prefix {:?} cannot be used: {}",
+            "the prefix {:?} cannot be used: {}; choose another",
             self.prefix, self.reason
         )
     }

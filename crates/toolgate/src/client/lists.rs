@@ -383,19 +383,23 @@ impl RemoteServer {
             )),
             RequestFailure::Rejected(error) => error,
             RequestFailure::Malformed(reason) => {
-                self.upstream_error(format_args!("sent a malformed list: {reason}"))
+                self.upstream_error(format_args!("sent a malformed list: {reason}; report this to the author of the server"))
             }
             RequestFailure::Unusable(reason) => self.upstream_error(format_args!(
                 "listed its {}, but the list {reason}",
                 plural(kind)
             )),
             RequestFailure::BudgetExceeded => self.upstream_error(format_args!(
-                "listed its {}, but the memory budget for messages in flight is exhausted",
+                "listed its {}, but the memory budget for messages in flight is exhausted; try again when other calls have ended",
                 plural(kind)
             )),
             RequestFailure::ConnectionLost { .. } => Error::new(
                 ErrorKind::Upstream,
-                format!("the server {} stopped", self.name()),
+                format!(
+                    "the server {} stopped before it listed its {}; list again when it runs",
+                    self.name(),
+                    plural(kind)
+                ),
             ),
             RequestFailure::Http { words, .. } => self.upstream_error(format_args!(
                 "did not list its {}: it {words}",

@@ -66,7 +66,9 @@ impl fmt::Display for OpenError {
                 write!(f, "it ended before the handshake was complete: {reason}")
             }
             OpenError::Late(limit) => write!(f, "it did not answer the handshake within {limit:?}"),
-            OpenError::Unreachable(words) => write!(f, "it {words}"),
+            OpenError::Unreachable(words) => {
+                write!(f, "it {words}; check its URL and whether it runs")
+            },
             OpenError::Unusable(reason) => write!(f, "its URL cannot be used: {reason}"),
             OpenError::Refused(words) => write!(f, "it rejected the handshake: {words}"),
             OpenError::NoRevision(offered) => {
@@ -80,7 +82,7 @@ impl fmt::Display for OpenError {
                 "it supports only protocol revisions with an initialize handshake, and the revisions that are allowed here have none",
             ),
             OpenError::Malformed(reason) => {
-                write!(f, "its answer to the handshake is malformed: {reason}")
+                write!(f, "its answer to the handshake cannot be used: {reason}")
             }
             OpenError::NotJson(words) => write!(f, "it did not answer the handshake: {words}"),
         }

@@ -288,7 +288,7 @@ impl RemoteServer {
     /// Returns the error for a result that cannot be read.
     pub(super) fn invalid_result_error(&self, reason: &str) -> Error {
         self.bad_answer_error(format_args!(
-            "sent an invalid result: {}",
+            "sent an invalid result: {}; report this to the author of the server",
             sanitize_line(reason, 200)
         ))
     }

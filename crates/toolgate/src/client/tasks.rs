@@ -167,7 +167,7 @@ impl RemoteServer {
         }
         let task = Task::read(words, result);
         task.map(Some)
-            .map_err(|reason| self.upstream_error(format_args!("sent an invalid task: {reason}")))
+            .map_err(|reason| self.upstream_error(format_args!("sent an invalid task: {reason}; the call may have taken effect, so check before you repeat it")))
     }
 
     /// Follows a new task until it ends or requires input.
@@ -371,7 +371,7 @@ impl RemoteServer {
             tokio::time::sleep(poll_backoff(followed.poll_interval, missed)).await;
         };
         let task = Task::read(words, &result);
-        task.map_err(|reason| self.upstream_error(format_args!("sent an invalid task: {reason}")))
+        task.map_err(|reason| self.upstream_error(format_args!("sent an invalid task: {reason}; the call may have taken effect, so check before you repeat it")))
     }
 
     /// Returns the error of a poll that timed out.

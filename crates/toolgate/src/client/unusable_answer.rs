@@ -58,7 +58,10 @@ impl fmt::Display for UnusableAnswer {
                 f.write_str("exceeds the memory budget for messages in flight")
             }
             UnusableAnswer::LimitExceeded(setting, limit) => {
-                write!(f, "exceeds the limit `{setting}` ({limit})")
+                write!(
+                    f,
+                    "exceeds the limit `{setting}` ({limit}), which can be raised"
+                )
             }
             UnusableAnswer::Unreadable(error) => write!(f, "cannot be read: {error}"),
         }

@@ -331,13 +331,13 @@ fn check_capabilities(questions: &InputRequests, context: &RequestContext) -> Re
         };
         if !able {
             let text = format!(
-                "this tool requests input during the call, and the client did not declare that it can {what}"
+                "this tool requests input during the call, and the client did not declare that it can {what}; use a client that can"
             );
             return Err(Error::new(ErrorKind::MissingCapability(need), text));
         }
         if !is_expressible(ask, dialect) {
             let text = format!(
-                "this tool requests input during the call, and revision {} of the client does not support this request",
+                "this tool requests input during the call, and revision {} of the client does not support this request; use a client with a newer revision",
                 dialect.revision
             );
             return Err(Error::new(ErrorKind::MissingCapability(need), text));

@@ -104,11 +104,13 @@ fn check_meta(definition: &Definition) -> Result<(), String> {
     let meta = definition.json().get("_meta");
     for (key, _) in meta.iter().flat_map(toolgate_core::Json::members) {
         if !meta::is_key(&key) {
-            return Err(format!("{key:?} is not a valid _meta key"));
+            return Err(format!(
+                "{key:?} is not a valid _meta key; use one such as \"example.com/key\""
+            ));
         }
         if meta::is_reserved(&key) && !key.starts_with(meta::PREFIX) {
             return Err(format!(
-                "the _meta key {key:?} is reserved for the protocol"
+                "the _meta key {key:?} is reserved for the protocol; use a prefix of your own"
             ));
         }
     }
@@ -124,7 +126,9 @@ fn check_definitions<'a>(
     for (name, definition) in definitions {
         let wrong = |why: String| BuildError::new(format!("the {} {name:?}", kind.as_str()), why);
         if !seen.insert(name) {
-            return Err(wrong("its name is not unique".to_owned()));
+            return Err(wrong(
+                "its name is not unique; rename one of the two".to_owned(),
+            ));
         }
         let definition = definition.map_err(wrong)?;
         check_meta(&definition).map_err(wrong)?;
@@ -138,7 +142,7 @@ pub(super) fn check_tool(tool: &Definition) -> Result<(), String> {
     let good = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
     if name.is_empty() || name.len() > MAX_TOOL_NAME_CHARS || !name.chars().all(good) {
         return Err(format!(
-            "a name has 1 to {MAX_TOOL_NAME_CHARS} of the characters A-Z, a-z, 0-9, \"_\", \"-\" and \".\""
+            "its name is invalid; use 1 to {MAX_TOOL_NAME_CHARS} of the characters A-Z, a-z, 0-9, \"_\", \"-\" and \".\""
         ));
     }
     if tool

@@ -249,8 +249,9 @@ impl Cx {
         if able {
             return Ok(());
         }
-        let text =
-            format!("the client did not declare that it can {what}, which this call requires");
+        let text = format!(
+            "the client did not declare that it can {what}, which this call requires; use a client that can"
+        );
         let error = Error::new(ErrorKind::MissingCapability(capability), text);
         Err(HandlerExit::error(error))
     }

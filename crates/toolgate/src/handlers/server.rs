@@ -433,7 +433,7 @@ impl Server {
                 || !id.contains('/')
                 || !meta::is_key(id)
             {
-                let why = "an identifier has a prefix, for example com.example/thing, and settings are an object";
+                let why = "use an identifier with a prefix, such as com.example/thing, and an object as its settings";
                 return Err(BuildError::new(format!("the extension {id:?}"), why));
             }
             if id == toolgate_protocol::method::skills::EXTENSION {

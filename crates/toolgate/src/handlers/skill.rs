@@ -83,7 +83,7 @@ impl Skill {
         found.walk(directory, "", 0).map_err(bad)?;
         let text = found.files.iter().position(|(path, _)| path == FILE);
         let Some(at) = text else {
-            return Err(bad("it has no SKILL.md".to_owned()));
+            return Err(bad("it has no SKILL.md; create one".to_owned()));
         };
         let (_, text) = found.files.swap_remove(at);
         let mut skill = Skill::new(text);
@@ -94,7 +94,7 @@ impl Skill {
             .unwrap_or_else(|_| directory.to_owned());
         if skill.fault.is_none() && own.file_name().is_some_and(|name| name != skill.name()) {
             return Err(bad(format!(
-                "its name is {:?}, which differs from that of the directory",
+                "its name is {:?}, which differs from that of the directory; rename one of the two",
                 skill.name()
             )));
         }
@@ -110,7 +110,9 @@ impl Skill {
         let bad = |error: io::Error| {
             BuildError::new(
                 format!("the skills in {}", directory.display()),
-                error.to_string(),
+                format!(
+                    "the directory cannot be read: {error}; check the path and its permissions"
+                ),
             )
         };
         let mut skills = Vec::new();
@@ -285,7 +287,9 @@ impl SkillDirectory {
 
     fn add_file(&mut self, from: &Path, path: String) -> Result<(), String> {
         if self.files.len() == MAX_SKILL_FILES {
-            return Err(format!("it has more than {MAX_SKILL_FILES} files"));
+            return Err(format!(
+                "it has more than {MAX_SKILL_FILES} files; split it"
+            ));
         }
         let left = MAX_SKILL_BYTES - self.bytes;
         let mut bytes = Vec::new();
@@ -293,7 +297,7 @@ impl SkillDirectory {
         read.map_err(|error| format!("{path}: {error}"))?;
         self.bytes += bytes.len() as u64;
         if self.bytes > MAX_SKILL_BYTES {
-            return Err("its files are larger than 16 MiB in total".to_owned());
+            return Err("its files are larger than 16 MiB in total; split it".to_owned());
         }
         self.files.push((path, bytes));
         Ok(())

@@ -149,12 +149,18 @@ async fn fetch_document(
     let fetched = fetcher.fetch(request).await?;
     let (status, origin) = (fetched.status.as_u16(), fetched.url.origin());
     let no = |words: &str| AuthError::new(AuthErrorKind::Unreachable, format!("{origin} {words}"));
-    let answers = || no(&format!("returned HTTP {status} instead of its metadata"));
+    let answers = || {
+        no(&format!(
+            "returned HTTP {status} instead of its metadata; try again later, or ask its operator"
+        ))
+    };
     Ok(match status {
         404 | 405 | 410 => MetadataLookup::Absent,
         200..300 => match json_object(fetched) {
             Some(json) => MetadataLookup::Found(json),
-            None => MetadataLookup::Unclear(no("returned metadata that is not a JSON object")),
+            None => MetadataLookup::Unclear(no(
+                "returned metadata that is not a JSON object; its operator has to correct it",
+            )),
         },
         408 | 425 | 429 => return Err(answers()),
         400..500 => MetadataLookup::Unclear(answers()),

@@ -38,7 +38,7 @@ pub(super) async fn fetch_resource_metadata(
 async fn fetch_from_challenge(fetcher: &PeerFetcher, hint: &str) -> Result<Json, AuthError> {
     let broken = |why: &str| {
         let words = format!(
-            "the protected resource metadata to which the server's WWW-Authenticate header links {why}"
+            "the protected resource metadata to which the server's WWW-Authenticate header links {why}; the operator of the server has to correct it"
         );
         AuthError::new(AuthErrorKind::Unsupported, words)
     };

@@ -146,7 +146,7 @@ pub(in super::super) fn parse_metadata(
     }
     let broken = |what: &str| {
         let words = format!(
-            "the metadata of the authorization server {} has {what}",
+            "the metadata of the authorization server {} has {what}, so sign-in there is impossible; its operator has to correct it",
             sanitize_for_display(issuer)
         );
         AuthError::new(AuthErrorKind::Unsupported, words)

@@ -48,7 +48,7 @@ impl From<Secret> for AssertionSource {
 async fn read(path: PathBuf) -> Result<Secret, AuthError> {
     let failed = |why: String| {
         let detail = format!(
-            "the file {} with the client assertion {why}",
+            "the file {} with the client assertion {why}; correct the path or the file",
             path.display()
         );
         AuthError::new(

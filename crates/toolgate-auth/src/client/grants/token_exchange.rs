@@ -236,7 +236,7 @@ impl ExchangedCredentials {
             )
         {
             return Err(no(
-                "issued another type of token than the requested bearer access token",
+                "issued another type of token than the requested bearer access token; correct the token exchange there",
             ));
         }
         let until = answer

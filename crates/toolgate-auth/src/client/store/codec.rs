@@ -84,7 +84,7 @@ fn bounded_text(most: usize, value: &Value, what: &str) -> Result<String, StoreE
     match text.len() <= most {
         true => Ok(text),
         false => Err(StoreError::new(format!(
-            "{what} has {} bytes, but the limit is {most}: the authorization server sent too much",
+            "{what} has {} bytes, but the limit is {most}: the authorization server sent too much; its operator has to issue shorter tokens",
             text.len()
         ))),
     }

@@ -240,7 +240,7 @@ async fn reports_the_cause_of_issuer_failures() {
     let server = ResourceServer::new(url(RESOURCE)).issuer(TrustedIssuer::new("corp", gone));
     let told = cause(&server, &token).await;
     assert!(
-        told.contains("its metadata: ") && told.contains("cannot be reached"),
+        told.contains("its metadata cannot be loaded: ") && told.contains("cannot be reached"),
         "{told}"
     );
 }

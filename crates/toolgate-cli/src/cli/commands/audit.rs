@@ -58,7 +58,7 @@ pub(super) fn period_start(back: Duration) -> u64 {
 fn unreadable(dir: &Path) -> impl Fn(io::Error) -> CommandError + use<'_> {
     |e| {
         CommandError::Failure(format!(
-            "cannot read the audit log in {}: {e}",
+            "cannot read the audit log in {}: {e}; check the directory and its permissions",
             dir.display()
         ))
     }
@@ -73,7 +73,9 @@ fn verify(dir: &Path, keys: &[String], places: &[PathBuf]) -> Result<ExitCode> {
         Err(error) => {
             let dir = dir.display();
             let why = visible(&error.to_string());
-            eprintln!("toolgate: cannot read the audit log in {dir} or a checkpoint mirror: {why}");
+            eprintln!(
+                "toolgate: cannot read the audit log in {dir} or a checkpoint mirror: {why}; check the directories and their permissions"
+            );
             return Ok(ExitCode::from(EXIT_CANNOT_TELL));
         }
     };

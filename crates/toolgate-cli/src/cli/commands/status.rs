@@ -192,8 +192,7 @@ mod tests {
         );
         assert!(fine.contains("2 pending"), "{fine}");
         assert!(fine.contains("issuer       corp no known"), "{fine}");
-        status["issuers"][0] =
-            json!({"id": "corp", "error": "its keys: no\u{1b} answer", "since": 1});
+        status["issuers"][0] = json!({"id": "corp", "error": "its keys cannot be loaded: no\u{1b} answer", "since": 1});
         let damage = json!([{"about": "c-1", "why": "cut\u{1b} off"}]);
         status["record"] =
             json!({"state": "failed", "why": "no space", "checkpoints": "gone", "damage": damage});
@@ -204,7 +203,7 @@ mod tests {
         );
         assert!(bad.contains("NOT MIRRORED: gone"), "{bad}");
         assert!(bad.contains("damaged      c-1: cut\\u001b off\n"), "{bad}");
-        let issuer = "corp cannot be used: its keys: no\\u001b answer, first ";
+        let issuer = "corp cannot be used: its keys cannot be loaded: no\\u001b answer, first ";
         assert!(bad.contains(issuer), "{bad}");
     }
 

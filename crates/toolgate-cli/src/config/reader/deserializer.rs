@@ -46,7 +46,7 @@ impl<'de> Deserializer<'de> for ValueDeserializer<'_, '_> {
             DeValue::Float(digits) => match digits.as_str().parse::<f64>() {
                 Ok(number) if number.is_finite() => visitor.visit_f64(number),
                 _ => Err(SettingError::custom(
-                    "has a number that JSON cannot represent",
+                    "has a number that JSON cannot represent; remove inf and nan",
                 )),
             },
             DeValue::Boolean(on) => visitor.visit_bool(*on),

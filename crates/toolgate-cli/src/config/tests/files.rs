@@ -107,7 +107,10 @@ fn rejects_a_link_that_others_can_place() {
 #[test]
 fn rejects_files_that_are_not_configs() {
     let dir = ConfigTestDirectory::new();
-    assert_eq!(refusal(&dir.0), "is not a regular file");
+    assert_eq!(
+        refusal(&dir.0),
+        "is not a regular file; name a regular file"
+    );
     assert!(refusal(&dir.0.join("none.toml")).starts_with("cannot be read: "));
     let binary = dir.write("binary.toml", b"a = 1\nb = \"\xff\"", 0o644);
     assert_eq!(
@@ -118,7 +121,7 @@ fn rejects_files_that_are_not_configs() {
     assert!(Config::load(Some(&dir.write("full.toml", &full, 0o644))).is_ok());
     assert_eq!(
         refusal(&dir.write("long.toml", full + "#", 0o644)),
-        "is longer than 1048576 bytes"
+        "is longer than 1048576 bytes, which is the limit; shorten it"
     );
     symlink("loop.toml", dir.0.join("loop.toml")).unwrap();
     assert!(refusal(&dir.0.join("loop.toml")).contains("more than 16 symbolic links"));

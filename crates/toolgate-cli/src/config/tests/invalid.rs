@@ -329,7 +329,7 @@ fn servers() {
     );
     check(
         "[server.s]\nurl = \"https://x\"\nheaders = { Host = \"b\" }",
-        "3:13: the header \"Host\" cannot be sent: the protocol itself sets this header",
+        "3:13: the header \"Host\" is invalid: the protocol itself sets this header; correct it",
     );
     check(
         "[server.s]\nurl = \"https://x\"\nheaders = { A = \"b\", a = { env = \"B\" } }",

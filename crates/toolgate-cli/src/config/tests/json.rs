@@ -121,7 +121,7 @@ fn errors_of_host_json() {
         ),
         (
             server("{\"url\": \"x\"}"),
-            "1:30: \"url\" of \"a\" cannot be used: it does not begin with https:// or http://",
+            "1:30: \"url\" of \"a\" cannot be used: it does not begin with https:// or http://; correct it",
         ),
     ] {
         assert_eq!(

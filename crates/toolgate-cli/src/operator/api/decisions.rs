@@ -61,7 +61,7 @@ impl OperatorApi {
             return Ok(None);
         };
         let edit = Json::read(text.as_bytes().to_vec(), &Default::default())
-            .map_err(|e| format!("the edited arguments are not valid JSON: {e}"))?;
+            .map_err(|e| format!("the edited arguments are not valid JSON: {e}; correct them"))?;
         if let Some(view) = self.approvals.find(id) {
             let route = self.active.snapshot().policies.clone();
             let fits = route.arguments.validate(&view.item, &edit);

@@ -26,7 +26,10 @@ impl OperatorApi {
                 .iter()
                 .map(|n| one(&n.subject, &n.description))
                 .collect(),
-            Err(e) => json!([one("its directory", &format!("it cannot be read: {e}"))]),
+            Err(e) => json!([one(
+                "its directory",
+                &format!("it cannot be read: {e}; check its permissions")
+            )]),
         }
     }
 

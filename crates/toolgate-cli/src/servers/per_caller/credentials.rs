@@ -63,7 +63,7 @@ pub(super) async fn connection_parameters(
 ) -> Result<ConnectionParameters, (String, bool)> {
     let http = http_options(address, launch, server.spec.start_timeout).await?;
     let url = Url::parse(&address.url)
-        .map_err(|bad| (format!("its url cannot be used: {bad}"), false))?;
+        .map_err(|bad| (format!("its url cannot be used: {bad}; correct it"), false))?;
     let tokens = match (&address.exchange, &server.spec.credentials_dir) {
         (Some(exchange), _) => {
             CallerTokenSource::Exchange(token_exchange(server, exchange, launch).await?)

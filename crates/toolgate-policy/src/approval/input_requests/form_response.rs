@@ -49,7 +49,7 @@ fn explain(
 }
 
 fn unusable(why: &str) -> String {
-    format!("the schema of the form cannot be used: {why}")
+    format!("the server's form has an unusable schema: {why}")
 }
 
 /// Returns the fields that the form does not name.

@@ -164,9 +164,10 @@ impl MediaSanitizer {
             .trim()
             .to_ascii_lowercase();
         match must {
-            Some(family) if !said.starts_with(family) => {
-                Err(format!("its MIME type is {}", humanize::printable(&said)))
-            }
+            Some(family) if !said.starts_with(family) => Err(format!(
+                "its MIME type is {}, but a block of this kind needs {family}…",
+                humanize::printable(&said)
+            )),
             None if !said.starts_with("image/") && !said.starts_with("audio/") => Ok(()),
             _ => sniff::check(&said, &start),
         }

@@ -60,7 +60,9 @@ pub(super) fn check(said: &str, start: &[u8]) -> Result<(), String> {
         .find(|(names, _)| names.contains(&said))
     else {
         let said = crate::humanize::printable(said);
-        return Err(format!("its MIME type {said} cannot be checked"));
+        return Err(format!(
+            "its MIME type {said} is not one of the image and audio types that the gateway can verify"
+        ));
     };
     if is(start) {
         return Ok(());

@@ -85,7 +85,10 @@ fn what_cannot_be_checked_is_withheld() {
             "SVG",
         ),
         (media("image", "text/html", b"<script>"), "text/html"),
-        (media("image", "image/x-unknown", b"x"), "cannot be checked"),
+        (
+            media("image", "image/x-unknown", b"x"),
+            "is not one of the image and audio types",
+        ),
         (
             media("audio", "image/png", b"\x89PNG\r\n\x1a\n"),
             "image/png",

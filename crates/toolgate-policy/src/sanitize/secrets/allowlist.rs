@@ -73,7 +73,7 @@ impl SecretAllowlist {
                 let why = super::rules::in_one_line(&why.to_string());
                 (
                     regex.span().start,
-                    format!("the regex {text:?} of an allowlist cannot be used: {why}"),
+                    format!("the regex {text:?} of an allowlist cannot be used: {why}; correct it"),
                 )
             })
         };

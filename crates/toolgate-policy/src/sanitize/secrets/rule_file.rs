@@ -223,9 +223,9 @@ impl RuleTable {
     /// Returns the reason why the rule does not apply to text.
     fn left_out(&self) -> Option<&'static str> {
         match (&self.regex, &self.path, &self.required) {
-            (_, Some(_), _) => Some("it applies to file paths"),
-            (_, _, Some(_)) => Some("it depends on other rules"),
-            (None, ..) => Some("it has no regex"),
+            (_, Some(_), _) => Some("it applies to file paths, and only text is searched"),
+            (_, _, Some(_)) => Some("it depends on other rules, which is not supported"),
+            (None, ..) => Some("it has no regex to search for"),
             _ => None,
         }
     }
@@ -242,7 +242,7 @@ impl RuleTable {
         };
         let compiled = match is_foreign {
             true => Some(CompiledRule::new(regex.get_ref()).map_err(|why| {
-                let text = format!("the regex of rule {id:?} cannot be used: {why}");
+                let text = format!("the regex of rule {id:?} cannot be used: {why}; correct it");
                 wrong(regex.span().start, text)
             })?),
             false => None,

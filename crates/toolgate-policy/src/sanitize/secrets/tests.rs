@@ -312,7 +312,7 @@ regexes = ["zed-99"]
     assert_eq!(rules.len(), 2);
     assert_eq!(
         rules.notes(),
-        ["rule \"of-files\" is skipped: it applies to file paths"]
+        ["rule \"of-files\" is skipped: it applies to file paths, and only text is searched"]
     );
     let found = |text: &str| found_by(file, text).join("; ");
     assert_eq!(

@@ -19,9 +19,9 @@ pub fn check_schemas(tool: &Definition, bounds: &SchemaBounds) -> Result<(), Str
     };
     let item = Item::new(origin, tool.clone());
     let whole = |which: &str, compiled: &CompiledSchema| match compiled {
-        Err(why) => Err(format!("its {which} cannot be used: {why}")),
+        Err(why) => Err(format!("its {which} cannot be used: {why}; correct it")),
         Ok(schema) => match schema.skipped.first() {
-            Some(keyword) => Err(format!("its {which} cannot be used: {keyword}")),
+            Some(keyword) => Err(format!("its {which} cannot be used: {keyword}; correct it")),
             None => Ok(()),
         },
     };

@@ -88,7 +88,8 @@ impl BacktrackingPattern {
         };
         match catch_unwind(|| with_panics_withheld(build)) {
             Ok(built) => built.map_err(|error| error.to_string()),
-            Err(_) => Err("internal error of the regular expression engine".to_owned()),
+            Err(_) => Err("internal error of the regular expression engine; write the pattern in a simpler form"
+                .to_owned()),
         }
     }
 

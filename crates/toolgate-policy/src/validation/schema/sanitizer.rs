@@ -36,7 +36,9 @@ impl Sanitizer for SchemaSanitizer {
         let wrong = |which: &str, why: &str| {
             Error::new(
                 ErrorKind::Upstream,
-                format!("its {which} cannot be used: {why}"),
+                format!(
+                    "its {which} cannot be used: {why}; the author of the server has to correct it"
+                ),
             )
         };
         let input = item.cached(|item| CompiledInputSchema::of(item, &self.0));

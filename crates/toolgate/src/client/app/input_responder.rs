@@ -21,7 +21,8 @@ use toolgate_core::{
     Sanitizer, UntrustedContent,
 };
 use toolgate_policy::{
-    AuditRecorder, InputRequestPolicy, Policy, SecretRedactor, SizeLimits, TextSanitizer,
+    AuditRecorder, InputRequestPolicy, Policy, SchemaBounds, SecretRedactor, SizeLimits,
+    TextSanitizer, unchecked_keywords,
 };
 use toolgate_protocol::{
     json::Json,
@@ -160,10 +161,9 @@ impl InputResponder {
             Reply::Declined => form_elicitation::result("decline", None),
             Reply::Cancelled => form_elicitation::result("cancel", None),
             Reply::Accepted(answer) => {
-                let whole = asked.complete(answer).map_err(|why| {
-                    let text = format!("the application's answer does not match the server's form, so it was not sent: {why}");
-                    Error::new(ErrorKind::Bug, text)
-                })?;
+                let whole = asked
+                    .complete(answer)
+                    .map_err(|why| unsent_answer(&asked, &why))?;
                 form_elicitation::result("accept", Some(&whole))
             }
         })
@@ -311,7 +311,22 @@ fn undeclared_capability(need: RequiredCapability, what: &str) -> Error {
     )
 }
 
-fn invalid_request(reason: &'static str) -> Error {
+/// Returns the error for an accepted form that was not sent. If the schema is unusable, the server is at fault.
+fn unsent_answer(form: &FormElicitation, why: &str) -> Error {
+    match unchecked_keywords(&Json::from_value(&form.schema), &SchemaBounds::default()) {
+        Err(unusable) => invalid_request(&format!(
+            "its form has an unusable schema ({unusable}); its author has to correct it"
+        )),
+        Ok(_) => Error::new(
+            ErrorKind::Bug,
+            format!(
+                "the application's answer was not sent, because it failed the check against the server's form: {why}"
+            ),
+        ),
+    }
+}
+
+fn invalid_request(reason: &str) -> Error {
     Error::new(
         ErrorKind::Upstream,
         format!("the server sent an invalid input request: {reason}"),

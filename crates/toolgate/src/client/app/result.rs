@@ -63,7 +63,9 @@ impl CallResult {
             None => serde_json::from_str(&self.text()),
         };
         read.map_err(|error| {
-            let text = format!("the result of the tool does not match the type: {error}");
+            let text = format!(
+                "the result of the tool does not match the type: {error}; use a type that does"
+            );
             Error::new(ErrorKind::Upstream, text).with_source(error)
         })
     }

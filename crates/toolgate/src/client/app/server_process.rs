@@ -17,7 +17,7 @@ use tokio::{
     time::{sleep, timeout},
 };
 use toolgate_core::{Error, ErrorKind};
-use toolgate_guardian::{DEFAULT_ALLOWLIST, environment};
+use toolgate_guardian::{DEFAULT_ALLOWLIST, SpawnCommand, environment, explain_start_error};
 use toolgate_protocol::memory_budget::BudgetScope;
 
 /// Maximum length of a line of standard error, in bytes.
@@ -83,17 +83,20 @@ pub(super) fn start(
     let Some((program, arguments)) = command.split_first() else {
         return Err(unusable_setting("the command is empty"));
     };
+    let failed =
+        |why: String| Error::new(ErrorKind::Upstream, format!("the server {server}: {why}"));
     let pass = settings.passed_variables.iter().map(String::as_str);
     let allow: Vec<&str> = DEFAULT_ALLOWLIST.iter().copied().chain(pass).collect();
+    let env = environment(&allow, &settings.variables);
     #[allow(
         clippy::disallowed_methods,
         reason = "an application has no guardian process; the server's process group ends with the client"
     )]
-    let mut command = tokio::process::Command::new(program);
-    command
+    let mut process = tokio::process::Command::new(program);
+    process
         .args(arguments)
         .env_clear()
-        .envs(environment(&allow, &settings.variables))
+        .envs(env.iter().map(|(name, value)| (name, value)))
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(match settings.stderr {
@@ -102,19 +105,24 @@ pub(super) fn start(
         })
         .process_group(0);
     if let Some(folder) = &settings.working_directory {
-        command.current_dir(folder);
+        process.current_dir(folder);
     }
-    let failed = |why: String| {
-        Error::new(
-            ErrorKind::Upstream,
-            format!("the server {server} could not be started: {why}"),
-        )
-    };
-    let mut child = command.spawn().map_err(|e| failed(e.to_string()))?;
+    let mut child = process.spawn().map_err(|error| {
+        let command = SpawnCommand {
+            program: program.clone(),
+            args: arguments.to_vec(),
+            env,
+            cwd: settings.working_directory.clone(),
+        };
+        failed(explain_start_error(command, &error))
+    })?;
     let pipes = child.stdout.take().zip(child.stdin.take());
     let group = child.id().and_then(|id| Pid::from_raw(id.cast_signed()));
     let (Some((stdout, stdin)), Some(group)) = (pipes, group) else {
-        return Err(failed("its pipes could not be opened".to_owned()));
+        return Err(failed(format!(
+            "{} was not started: its stdin or stdout could not be opened; raise the limit of open files (ulimit -n)",
+            program.display()
+        )));
     };
     let stderr = child.stderr.take().zip(settings.stderr.clone());
     let process = supervise(child, group, settings.grace, stderr.map(forward_stderr));

@@ -54,7 +54,7 @@ impl Client {
             .contents
             .first()
             .and_then(|part| part.get("text")?.string());
-        text.ok_or_else(|| blocked_file("it is not text"))
+        text.ok_or_else(|| blocked_file("it is not text; use Client::skill_file"))
     }
 
     /// Reads a file of a listed skill, by its URI or by its path within the skill. Only files that `skill` states are
@@ -70,7 +70,9 @@ impl Client {
             None => format!("{}/{file}", stated.root),
         };
         if stated.file(&uri).is_none() {
-            return Err(blocked_file("the entry of the skill does not list it"));
+            return Err(blocked_file(
+                "the entry of the skill does not list it; read only files that the entry lists",
+            ));
         }
         let read = self.read(&uri).await?;
         // Checked again: the cached list may have changed since this entry was returned.

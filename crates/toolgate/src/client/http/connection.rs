@@ -74,7 +74,7 @@ impl HttpConnectionPool {
         let https = if uri.scheme_str() == Some("https") {
             https
                 .with_provider_and_native_roots(provider)
-                .map_err(|error| format!("the system has no trusted root certificates: {error}"))?
+                .map_err(|error| format!("the system has no trusted root certificates: {error}; install its CA certificates"))?
         } else {
             // No certificates are needed: the origin never changes, so this client makes no encrypted connection.
             let config = rustls::ClientConfig::builder_with_provider(provider)
@@ -183,7 +183,10 @@ fn redirect(from: &Uri, to: Option<&HeaderValue>) -> Result<Uri, RequestFailure>
     let reference = to.and_then(|to| to.to_str().ok());
     let target = reference.and_then(|reference| server_url::resolve(from, reference));
     target.ok_or_else(|| {
-        redirect_failure("redirected to another origin; such redirects are not followed".to_owned())
+        redirect_failure(
+            "redirected to another origin; such redirects are not followed, so use its new URL"
+                .to_owned(),
+        )
     })
 }
 

@@ -125,6 +125,35 @@ async fn finish(
     assert_eq!(calling.await.unwrap().unwrap().text(), "ok");
 }
 
+/// The error names the party at fault: the application for its answer, the server for a schema that cannot be used.
+#[tokio::test]
+async fn an_unsent_form_answer_names_the_party_at_fault() {
+    let builder = Client::builder().on_elicit(|_| async { Reply::Accepted(json!({"y": 1})) });
+    let (client, mut peer, _) = legacy(builder, json!({"tools": {}})).await;
+    let (calling, request) = call(&client, &mut peer).await;
+    peer.send(&form("q")).await;
+    let error = peer.read().await["error"].clone();
+    let text = error["message"].as_str().unwrap();
+    assert_eq!(error["code"], -32603);
+    assert!(
+        text.starts_with("the application's answer was not sent, because it failed the check against the server's form: "),
+        "{text}"
+    );
+    let unusable = form("r").replace(r#""type":"object""#, r#""$schema":"urn:none""#);
+    peer.send(&unusable).await;
+    let error = peer.read().await["error"].clone();
+    assert_eq!(
+        (error["code"].as_i64(), error["message"].as_str()),
+        (
+            Some(-32602),
+            Some(
+                "the server sent an invalid input request: its form has an unusable schema (its dialect \"urn:none\" is not supported; 2020-12, 2019-09, draft-07, draft-06 and draft-04 are); its author has to correct it"
+            )
+        )
+    );
+    finish(&mut peer, calling, &request).await;
+}
+
 /// Holds: ELIC-01, ELIC-07, ELIC-08, SAMP-01, ROOT-01, ELIC-03
 #[tokio::test]
 async fn a_question_in_the_middle_of_a_call() {

@@ -149,11 +149,15 @@ fn a_server_ends_with_the_runtime() {
 #[tokio::test]
 async fn what_cannot_be_started_says_so() {
     let error = Client::spawn(["/nowhere/at-all"]).await.unwrap_err();
+    assert_eq!(
+        error.public_message(),
+        "the server at-all: /nowhere/at-all was not started: the file does not exist; correct the path"
+    );
+    let error = Client::spawn(["no-such-server"]).await.unwrap_err();
+    let text = error.public_message();
     assert!(
-        error
-            .public_message()
-            .contains("at-all could not be started"),
-        "{error}"
+        text.contains("no program named no-such-server was found in PATH"),
+        "{text}"
     );
     assert!(Client::spawn(Vec::<String>::new()).await.is_err());
     let ended = Client::spawn(["false"]).await.unwrap_err();

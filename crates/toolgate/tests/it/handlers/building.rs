@@ -55,15 +55,18 @@ fn wrong_definitions_are_named() {
     let object = || json!({"type": "object"});
     check(
         server().tool(tool("a b", object())),
-        "the tool \"a b\": a name has 1 to 128",
+        "the tool \"a b\": its name is invalid; use 1 to 128",
     );
     check(server().tool(tool("", object())), "the tool \"\": ");
     for name in ["a,b", "a/b", "a:b", "é", "a\n"] {
-        check(server().tool(tool(name, object())), ": a name has 1 to 128");
+        check(
+            server().tool(tool(name, object())),
+            ": its name is invalid; use 1 to 128",
+        );
     }
     check(
         server().tool(tool(&"x".repeat(129), object())),
-        "a name has 1 to 128",
+        "its name is invalid; use 1 to 128",
     );
     check(
         server().tool(tool("a", object())).tool(tool("a", object())),

@@ -492,11 +492,11 @@ fn keys_of_meta_and_of_extensions_are_checked() {
     let server = || Server::new("s", "1");
     check(
         server().extension("thing", object()),
-        "an identifier has a prefix",
+        "use an identifier with a prefix",
     );
     check(
         server().extension("com.example/-x", object()),
-        "an identifier has a prefix",
+        "use an identifier with a prefix",
     );
     check(
         server().tool(tool("a").meta("a b", 1)),

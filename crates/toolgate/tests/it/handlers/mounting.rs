@@ -350,7 +350,10 @@ async fn a_tool_is_shown_as_its_author_says_and_called_as_it_is() {
     assert!(
         why("look", DefinitionOverride::new().name("other")).contains("gives the name \"other\"")
     );
-    assert!(why("look", DefinitionOverride::new().name("no name")).contains("a name has 1 to 128"));
+    assert!(
+        why("look", DefinitionOverride::new().name("no name"))
+            .contains("its name is invalid; use 1 to 128")
+    );
     assert!(
         why("look", DefinitionOverride::new().argument("tem", 1))
             .contains("which the tool does not accept")

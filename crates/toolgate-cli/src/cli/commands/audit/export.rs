@@ -76,6 +76,9 @@ fn write(cursor: &Path, places: &ExportCursor) -> Result<()> {
     let text = serde_json::to_vec(places).unwrap_or_default();
     let written = fs::write(&beside, text).and_then(|()| fs::rename(&beside, cursor));
     written.map_err(|e| {
-        CommandError::Failure(format!("cannot write the cursor {}: {e}", cursor.display()))
+        CommandError::Failure(format!(
+            "cannot write the cursor {}: {e}; check its directory and free space",
+            cursor.display()
+        ))
     })
 }
