@@ -17,6 +17,7 @@ mod first_use;
 mod install;
 mod interop;
 mod long;
+mod package;
 mod published;
 mod report;
 mod requirements;
@@ -27,7 +28,7 @@ mod words;
 
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: cargo xtask check | test | install | docs | api | requirements | words | cycles | eras | terms | long | interop | bench | conformance
+const USAGE: &str = "usage: cargo xtask check | test | install | docs | api | requirements | words | cycles | eras | terms | package | long | interop | bench | conformance
   check    format, clippy and unit tests: for every commit
   test     everything: check, licences, documents, all tests, the real clients and servers
   api [--write]
@@ -42,7 +43,8 @@ const USAGE: &str = "usage: cargo xtask check | test | install | docs | api | re
   eras     how often code outside toolgate-protocol asks for the era of a revision, against the limit
   terms [--write]
            the search terms against the names and first doc lines of the items that implement them; --write writes the page
-  long     the rows of attacks and the fuzz targets with their full counts, which take long, and api
+  package  the crates as they are published, each built from its package, and a hello world from the packages alone
+  long     the rows of attacks and the fuzz targets with their full counts, which take long, api and package
   install  only puts the real clients and servers into the target folder
   interop  the real clients and servers of every revision, with those of the Rust SDK, and published servers; writes docs/interop.md
   bench    our server and client beside others and the bare limit, instructions and calls/s; writes docs/performance.md
@@ -79,10 +81,12 @@ fn main() -> ExitCode {
             let write = std::env::args().nth(2).as_deref() == Some("--write");
             report.step("terms", || terms::check(write));
         }
+        "package" => package::all(&mut report),
         "long" => {
             report.step("rows", long::rows);
             report.step("fuzz targets", long::fuzz);
             api::check(&mut report, false);
+            package::all(&mut report);
         }
         "interop" => interop::all(&mut report),
         "bench" => bench::all(&mut report),

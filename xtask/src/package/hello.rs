@@ -1,0 +1,80 @@
+//! A hello world in an empty folder, from the packages and the registry alone.
+
+use std::fs;
+use std::path::Path;
+
+use crate::run::{cargo, command, must, output};
+
+/// Beginning of the manifest.
+const HEAD: &str = r#"[package]
+name = "hello-world"
+version = "0.1.0"
+edition = "2024"
+
+[workspace]
+
+[dependencies]
+serde_json = "1"
+tokio = { version = "1", features = ["macros", "rt"] }
+"#;
+
+/// The program: a server with one tool, which a client in the same process calls.
+const MAIN: &str = r#"use toolgate::{Client, Server, tool};
+
+/// Greets someone.
+#[tool(read_only)]
+fn greet(name: String) -> String {
+    format!("hello {name}")
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let server = Server::new("hello", "1.0.0").tool(greet);
+    let client = Client::in_process(server).await?;
+    let arguments: serde_json::Value = serde_json::from_str("{\"name\": \"world\"}")?;
+    println!("{}", client.call("greet", arguments).await?.text());
+    Ok(())
+}
+"#;
+
+/// Puts the unpacked packages beside a new program in an empty folder, and builds and runs the program.
+///
+/// # Errors
+/// A package is missing, or the program does not build or prints something else.
+pub(super) fn run(packages: &Path) -> Result<(), String> {
+    let told = |error: std::io::Error| error.to_string();
+    let folder = std::env::temp_dir().join(format!("toolgate-hello-{}", std::process::id()));
+    fs::create_dir_all(folder.join("src")).map_err(told)?;
+    fs::write(folder.join("src/main.rs"), MAIN).map_err(told)?;
+    let mut manifest = HEAD.to_owned();
+    let mut patches = String::from("\n[patch.crates-io]\n");
+    for entry in fs::read_dir(packages).map_err(told)? {
+        let package = entry.map_err(told)?.path();
+        let stem = package
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
+        // `toolgate-core-0.1.0`: the folder in which cargo built the package.
+        let Some((name, version)) = stem
+            .rsplit_once('-')
+            .filter(|_| package.join("Cargo.toml").is_file())
+        else {
+            continue;
+        };
+        must(command("cp").arg("-R").arg(&package).arg(&folder))?;
+        patches += &format!("{name} = {{ path = \"{stem}\" }}\n");
+        if name == "toolgate" {
+            manifest += &format!("toolgate = \"{version}\"\n");
+        }
+    }
+    fs::write(folder.join("Cargo.toml"), manifest + &patches).map_err(told)?;
+    let said = output(cargo().args(["run", "--quiet"]).current_dir(&folder));
+    fs::remove_dir_all(&folder).map_err(told)?;
+    match said?.trim() {
+        "hello world" => Ok(()),
+        other => Err(format!(
+            "the program prints {other:?} instead of \"hello world\""
+        )),
+    }
+}
