@@ -1,6 +1,6 @@
 //! Input requests: a call that needs input returns them as its result, and the caller repeats it with the answers.
 
-use crate::{BoxFuture, Item, RoundSlots};
+use crate::{BoxFuture, ClientCapabilities, Item, RoundSlots};
 use std::{
     fmt,
     sync::{Arc, Mutex, PoisonError},
@@ -144,6 +144,11 @@ pub struct ApprovalRequest {
 impl ApprovalRequest {
     /// Maximum size in bytes of the arguments that a client shows to its user in a form.
     pub const MAX_CLIENT_BYTES: usize = 16 * 1024;
+
+    /// Returns true if a client with these capabilities can show its user a call with these arguments, in a form.
+    pub fn fits_client(capabilities: &ClientCapabilities, arguments: &Json) -> bool {
+        capabilities.elicitation && arguments.as_str().len() <= ApprovalRequest::MAX_CLIENT_BYTES
+    }
 }
 
 impl fmt::Debug for ApprovalRequest {

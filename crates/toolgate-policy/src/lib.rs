@@ -61,7 +61,7 @@ pub use sanitize::media::MediaSanitizer;
 pub use sanitize::secrets::{OnSecret, SecretRedactor, SecretRules, SecretRulesError};
 pub use sanitize::skills::{SkillIntegrity, check_skill_file};
 pub use sanitize::text::{TextSanitizer, sanitize_text};
-pub use sanitize::text_fn::{TextFnSanitizer, text_from_fn};
+pub use sanitize::text_fn::text_from_fn;
 pub use sanitize::untrusted::UntrustedMarker;
 pub use store::{
     MemoryStateStore, StateClock, StateRow, StateStore, WriteOutcome, WritePrecondition,

@@ -5,4 +5,4 @@
 //! Implement [`Sanitizer`] to see the item and its server too.
 
 pub use toolgate_core::sanitizer::{FnSanitizer, Sanitizer, UntrustedContent, from_fn};
-pub use toolgate_policy::{TextFnSanitizer, text_from_fn};
+pub use toolgate_policy::text_from_fn;

@@ -6,6 +6,7 @@ use toolgate_auth::Secret;
 
 /// Maximum size of a secret file in bytes.
 pub(crate) const MAX_SECRET_FILE_BYTES: usize = 64 * 1024;
+
 /// Possibly secret config value, given as text or by its source. Its debug output never contains the value.
 #[derive(Clone, Eq, PartialEq)]
 pub(crate) enum ConfigValue {

@@ -179,11 +179,9 @@ impl Config {
                 .map_err(|text| ConfigError::new(path.display(), text))?;
         }
         config.remove_own_entries()?;
-        config.hash = Some(hex(ring::digest::digest(
-            &ring::digest::SHA256,
-            text.as_bytes(),
-        )
-        .as_ref()));
+        config.hash = Some(toolgate_protocol::hex::encode(
+            ring::digest::digest(&ring::digest::SHA256, text.as_bytes()).as_ref(),
+        ));
         Ok(config)
     }
 
@@ -335,8 +333,4 @@ impl Config {
             notes: Vec::new(),
         }
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

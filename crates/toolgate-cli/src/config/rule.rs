@@ -87,9 +87,8 @@ impl ConfigRule {
         let all = SettingPath::new(&["rule"]);
         let check = |(at, section)| {
             let path = all.index(at);
-            let mut rule = ConfigRule::check(section, limits, tools, auth, &path)?;
-            rule.line = tree.line(&path);
-            Ok(rule)
+            let line = tree.line(&path);
+            ConfigRule::check(section, limits, tools, auth, (&path, line))
         };
         sections.into_iter().enumerate().map(check).collect()
     }
@@ -99,7 +98,7 @@ impl ConfigRule {
         limits: &GatewayLimits,
         tools: ToolTargets<'_>,
         auth: &AuthSettings,
-        path: &SettingPath,
+        (path, line): (&SettingPath, usize),
     ) -> Result<ConfigRule, SettingError> {
         if section.approvals.is_some() && section.action != ConfigRuleAction::Ask {
             return Err(SettingError::about(
@@ -112,7 +111,7 @@ impl ConfigRule {
                 .map_err(|text| SettingError::about(path.key("when"), text))
         });
         Ok(ConfigRule {
-            line: 0,
+            line,
             tools: tools.check_required(&section.tools, &path.key("tools"))?,
             callers: auth.check_callers(section.callers.as_deref(), &path.key("callers"))?,
             except: tools.check(&section.except, &path.key("except"))?,

@@ -9,6 +9,7 @@ use super::{
 
 /// Server name of the search tools in rules and audit records.
 pub(crate) const SEARCH_SERVER: &str = "toolgate";
+
 /// Tools that rules and scopes may name: those of the configured servers and of tool search.
 #[derive(Clone, Copy)]
 pub(super) struct ToolTargets<'c> {

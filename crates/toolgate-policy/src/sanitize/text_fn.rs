@@ -1,8 +1,7 @@
 //! Sanitizers from functions over texts.
 
 use super::edit::{ContentLocation, StringEditor, edit_strings};
-use std::sync::Arc;
-use toolgate_core::{Error, Item, Json, Origin, Sanitizer, UntrustedContent};
+use toolgate_core::{Json, Sanitizer, UntrustedContent, sanitizer::from_fn};
 
 /// Creates a sanitizer from a function that replaces texts: every string of results, errors, progress and log messages.
 /// `None` leaves a text as it is. Keys of objects and definitions stay unchanged.
@@ -23,41 +22,16 @@ use toolgate_core::{Error, Item, Json, Origin, Sanitizer, UntrustedContent};
 /// });
 /// # let _ = mail;
 /// ```
-pub fn text_from_fn<F>(name: &'static str, replace: F) -> TextFnSanitizer<F>
+pub fn text_from_fn<F>(name: &'static str, replace: F) -> impl Sanitizer
 where
     F: Fn(&str) -> Option<String> + Send + Sync + 'static,
 {
-    TextFnSanitizer { name, replace }
-}
-
-/// Sanitizer of a function over texts; see [`text_from_fn`].
-#[derive(Clone, Copy, Debug)]
-pub struct TextFnSanitizer<F> {
-    name: &'static str,
-    replace: F,
-}
-
-impl<F> Sanitizer for TextFnSanitizer<F>
-where
-    F: Fn(&str) -> Option<String> + Send + Sync + 'static,
-{
-    fn name(&self) -> &'static str {
-        self.name
-    }
-
-    fn sanitize(
-        &self,
-        _: Option<&Origin>,
-        _: Option<&Arc<Item>>,
-        content: UntrustedContent<'_>,
-    ) -> Result<(), Error> {
-        match content {
-            UntrustedContent::Output(_)
-            | UntrustedContent::Error(_)
-            | UntrustedContent::Event(_) => edit_strings(content, &mut TextFnEditor(&self.replace)),
-            _ => Ok(()),
+    from_fn(name, move |content| match content {
+        UntrustedContent::Output(_) | UntrustedContent::Error(_) | UntrustedContent::Event(_) => {
+            edit_strings(content, &mut TextFnEditor(&replace))
         }
-    }
+        _ => Ok(()),
+    })
 }
 
 struct TextFnEditor<'f, F>(&'f F);

@@ -149,9 +149,7 @@ fn find_sign_in(questions: &InputRequests) -> Option<&dyn DecisionWaiter> {
 }
 
 fn can_approve_in_client(approval: &ApprovalRequest, context: &RequestContext) -> bool {
-    approval.via_client
-        && context.capabilities.elicitation
-        && approval.arguments.as_str().len() <= ApprovalRequest::MAX_CLIENT_BYTES
+    approval.via_client && ApprovalRequest::fits_client(&context.capabilities, &approval.arguments)
 }
 
 /// Waits for a decision at the console or the terminal, and reports this to the caller as progress. If the caller

@@ -29,7 +29,7 @@ pub(super) fn compose(
     overrides: DefinitionOverrides,
     inner: Vec<(String, BuiltServer)>,
 ) -> Result<Arc<dyn Service>, BuildError> {
-    let own: Arc<dyn Service> = Arc::new(HandlerService(registry.clone()));
+    let own: Arc<dyn Service> = Arc::new(HandlerService::new(registry.clone()));
     if overrides.is_empty() && inner.is_empty() {
         return Ok(own);
     }

@@ -10,24 +10,29 @@ use toolgate_core::{
 };
 
 /// Innermost service of a server: calls the handlers, through the layers of each tool.
-pub(super) struct HandlerService(pub(super) ItemRegistry);
+pub(super) struct HandlerService(UnlayeredHandlers);
 
-/// Service below the layers of a tool.
-struct ToolHandlers(ItemRegistry);
+/// Service that calls the handlers without the layers of their tools.
+struct UnlayeredHandlers(ItemRegistry);
 
 impl HandlerService {
+    pub(super) fn new(registry: ItemRegistry) -> HandlerService {
+        HandlerService(UnlayeredHandlers(registry))
+    }
+
     async fn run(&self, call: Call) -> Result<Outcome, Error> {
-        let offered = self.0.offered();
+        let UnlayeredHandlers(registry) = &self.0;
+        let offered = registry.offered();
         let layers = match call.op {
             Op::Tool => offered.tool(call.name()).map(Tool::layers),
             _ => None,
         };
-        match layers.filter(|layers| !layers.is_empty()).cloned() {
+        match layers.filter(|layers| !layers.is_empty()) {
             Some(layers) => {
-                let handlers = ToolHandlers(self.0.clone());
-                Next::new(&layers, &handlers).call(call).await
+                let layers = layers.clone();
+                Next::new(&layers, &self.0).call(call).await
             }
-            None => run_handler(&self.0, offered, call).await,
+            None => run_handler(registry, offered, call).await,
         }
     }
 }
@@ -123,7 +128,7 @@ async fn complete(
     completers.complete(call, cx).await.map(Output::Complete)
 }
 
-impl Service for ToolHandlers {
+impl Service for UnlayeredHandlers {
     fn list(&self, ask: ListRequest) -> BoxFuture<'_, Result<Catalog, Error>> {
         Box::pin(async move { Ok(self.0.offered().catalog(ask.kind)) })
     }
@@ -139,14 +144,14 @@ impl Service for ToolHandlers {
 
 impl Service for HandlerService {
     fn list(&self, ask: ListRequest) -> BoxFuture<'_, Result<Catalog, Error>> {
-        Box::pin(async move { Ok(self.0.offered().catalog(ask.kind)) })
+        self.0.list(ask)
     }
 
     fn call(&self, call: Call) -> BoxFuture<'_, Result<Outcome, Error>> {
         Box::pin(self.run(call))
     }
 
-    fn changes(&self, _: ChangeFilter) -> BoxFuture<'_, Result<ChangeStream, Error>> {
-        Box::pin(async { Ok(ChangeStream::new(self.0.stale())) })
+    fn changes(&self, want: ChangeFilter) -> BoxFuture<'_, Result<ChangeStream, Error>> {
+        self.0.changes(want)
     }
 }

@@ -151,31 +151,17 @@ impl<'a> ConfigTree<'a> {
     fn value(&self, path: &SettingPath) -> Option<&Spanned<DeValue<'a>>> {
         path.steps()
             .iter()
-            .try_fold(&self.root, |value, step| match step {
-                PathStep::Key(key) => {
-                    find(value.get_ref().as_table()?, key).map(|(_, value)| value)
-                }
-                PathStep::Index(at) => value.get_ref().as_array()?.get(*at),
-            })
+            .try_fold(&self.root, |value, step| Some(find(value, step)?.1))
     }
 
     /// Returns the byte offset of the value or the key at a path, or of the nearest table around it.
     fn offset(&self, path: &SettingPath, at_key: bool) -> usize {
-        let (mut value, mut key_start) = (&self.root, 0);
+        let (mut key_start, mut value) = (0, &self.root);
         for step in path.steps() {
-            let found = match step {
-                PathStep::Key(key) => value
-                    .get_ref()
-                    .as_table()
-                    .and_then(|table| find(table, key)),
-                PathStep::Index(at) => value
-                    .get_ref()
-                    .as_array()
-                    .and_then(|list| list.get(*at))
-                    .map(|value| (value.span().start, value)),
+            let Some(found) = find(value, step) else {
+                break;
             };
-            let Some((key, inner)) = found else { break };
-            (key_start, value) = (key, inner);
+            (key_start, value) = found;
         }
         match at_key {
             true => key_start,
@@ -184,10 +170,23 @@ impl<'a> ConfigTree<'a> {
     }
 }
 
-/// Returns the offset of a key and its value.
-fn find<'t, 'a>(table: &'t DeTable<'a>, key: &str) -> Option<(usize, &'t Spanned<DeValue<'a>>)> {
-    let entry = table.iter().find(|(name, _)| name.get_ref() == key)?;
-    Some((entry.0.span().start, entry.1))
+/// Returns the value one step below another value, and the offset of its key. An array element has no key, so its own
+/// offset stands for it.
+fn find<'t, 'a>(
+    value: &'t Spanned<DeValue<'a>>,
+    step: &PathStep,
+) -> Option<(usize, &'t Spanned<DeValue<'a>>)> {
+    match step {
+        PathStep::Key(key) => {
+            let mut entries = value.get_ref().as_table()?.iter();
+            let (name, value) = entries.find(|(name, _)| name.get_ref() == key)?;
+            Some((name.span().start, value))
+        }
+        PathStep::Index(at) => {
+            let value = value.get_ref().as_array()?.get(*at)?;
+            Some((value.span().start, value))
+        }
+    }
 }
 
 fn type_name(value: &DeValue<'_>) -> &'static str {

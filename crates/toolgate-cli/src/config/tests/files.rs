@@ -55,7 +55,10 @@ fn a_file_is_read_and_hashed() {
     let dir = ConfigTestDirectory::new();
     let config = Config::load(Some(&dir.write("toolgate.toml", FINE, 0o644))).unwrap();
     let sum = ring::digest::digest(&ring::digest::SHA256, FINE.as_bytes());
-    assert_eq!(config.hash, Some(hex(sum.as_ref())));
+    assert_eq!(
+        config.hash,
+        Some(toolgate_protocol::hex::encode(sum.as_ref()))
+    );
     assert_eq!(
         config.source,
         ConfigSource::File(dir.0.join("toolgate.toml"))

@@ -102,15 +102,15 @@ impl InProcessConfirm {
 
     /// Refuses a call whose client cannot ask its user.
     fn check_client(&self, call: &Call, reasons: &[String]) -> Result<(), Error> {
-        let why = match () {
-            () if !self.via_client => return Ok(()),
-            () if !call.capabilities.elicitation => {
+        let fits = ApprovalRequest::fits_client(&call.capabilities, call.arguments().raw());
+        if !self.via_client || fits {
+            return Ok(());
+        }
+        let why = match call.capabilities.elicitation {
+            true => "its arguments are too long for a form that a person could read",
+            false => {
                 "this client cannot ask its user, because it does not support form elicitation"
             }
-            () if call.arguments().raw().as_str().len() > ApprovalRequest::MAX_CLIENT_BYTES => {
-                "its arguments are too long for a form that a person could read"
-            }
-            () => return Ok(()),
         };
         Err(Error::new(
             ErrorKind::Refused(RefusalReason::Rule),

@@ -11,6 +11,41 @@ use crate::SchemaBounds;
 use serde_json::{Value, json};
 use toolgate_core::Json;
 
+/// All keywords of the fast path, without `$schema`, which only the root may have.
+const FAST_PATH_KEYWORDS: [&str; 31] = [
+    "type",
+    "enum",
+    "const",
+    "minimum",
+    "maximum",
+    "exclusiveMinimum",
+    "exclusiveMaximum",
+    "minLength",
+    "maxLength",
+    "minItems",
+    "maxItems",
+    "minProperties",
+    "maxProperties",
+    "required",
+    "properties",
+    "additionalProperties",
+    "items",
+    "allOf",
+    "anyOf",
+    "oneOf",
+    "not",
+    "title",
+    "description",
+    "$comment",
+    "readOnly",
+    "writeOnly",
+    "deprecated",
+    "examples",
+    "default",
+    "format",
+    "uniqueItems",
+];
+
 thread_local! {
     /// Number of schemas that this thread compiled.
     pub(super) static COMPILED: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };

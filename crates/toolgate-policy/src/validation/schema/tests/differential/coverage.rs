@@ -1,43 +1,8 @@
 //! Coverage of a run: a test that rejects or accepts nearly everything, or lacks a keyword, shows little.
 
-use super::each_schema;
+use super::{super::FAST_PATH_KEYWORDS, each_schema};
 use serde_json::Value;
 use std::{collections::BTreeMap, fmt};
-
-/// All keywords of the fast path, without `$schema`, which only the root may have.
-const KEYWORDS: [&str; 31] = [
-    "type",
-    "enum",
-    "const",
-    "minimum",
-    "maximum",
-    "exclusiveMinimum",
-    "exclusiveMaximum",
-    "minLength",
-    "maxLength",
-    "minItems",
-    "maxItems",
-    "minProperties",
-    "maxProperties",
-    "required",
-    "properties",
-    "additionalProperties",
-    "items",
-    "allOf",
-    "anyOf",
-    "oneOf",
-    "not",
-    "title",
-    "description",
-    "$comment",
-    "readOnly",
-    "writeOnly",
-    "deprecated",
-    "examples",
-    "default",
-    "format",
-    "uniqueItems",
-];
 
 /// Figures of a run.
 #[derive(Default)]
@@ -77,12 +42,12 @@ impl Coverage {
             "few invalid instances: {self}"
         );
         assert!(self.plain * 2 > self.schemas, "few plain schemas: {self}");
-        for key in KEYWORDS.iter().chain(&["$schema"]) {
+        for key in FAST_PATH_KEYWORDS.iter().chain(&["$schema"]) {
             let uses = self.keywords.get(*key).copied().unwrap_or_default();
             assert!(uses * 200 >= self.plain, "{key} is in {uses} of {self}");
         }
         for key in self.keywords.keys() {
-            let known = KEYWORDS.contains(&key.as_str()) || key == "$schema";
+            let known = FAST_PATH_KEYWORDS.contains(&key.as_str()) || key == "$schema";
             assert!(known, "{key} is plain, and this test does not know it");
         }
     }
