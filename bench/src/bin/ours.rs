@@ -6,10 +6,11 @@
 use hyper_util::service::TowerToHyperService;
 use std::time::Duration;
 use toolgate::{
-    Call, Caller, Content, Cx, Error, ErrorKind, HandlerExit, Http, Item, MaybeReady,
-    RefusalReason, Rule, RuleDecision, Server, Tool, ToolResult,
+    Call, Caller, Content, Cx, Error, HandlerExit, Http, Server, Tool,
+    core::{ErrorKind, Item, RefusalReason, ToolResult},
     edge::http::HttpLimits,
     policy::{CallTimeout, OnSecret, PerServer, RateQuota},
+    rule::{MaybeReady, Rule, RuleDecision},
     tool,
 };
 use toolgate_bench::{breaking::key, has};

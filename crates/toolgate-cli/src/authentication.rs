@@ -14,7 +14,6 @@ use http::{HeaderMap, Method, StatusCode};
 use ring::digest;
 use std::sync::Arc;
 use toolgate::{
-    BoxFuture, Caller,
     auth::{
         Secret, Url,
         resource::{
@@ -23,6 +22,7 @@ use toolgate::{
     },
     edge::http::{HostGuard, protected},
 };
+use toolgate_core::{BoxFuture, Caller};
 use toolgate_policy::keys::{ApiKeyRejection, ApiKeys, KEY_PREFIX, KeyEndReason};
 
 /// Path of the MCP endpoint, under any prefix that a proxy adds.

@@ -9,7 +9,7 @@ use tokio::io::DuplexStream;
 ///
 /// ```
 /// # use serde_json::json;
-/// # use toolgate::{Origin, client::{RemoteServer, RemoteOptions}};
+/// # use toolgate::{client::{RemoteServer, RemoteOptions}, core::Origin};
 /// # use toolgate_testkit::ScriptedServer;
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
 /// let (mut server, stream) = ScriptedServer::pair();

@@ -2,7 +2,7 @@
 //!
 //! `cargo run --example prompts` serves on standard input and output.
 
-use toolgate::{Content, Cx, HandlerExit, PromptMessage, Server, prompt};
+use toolgate::{Content, Cx, HandlerExit, Server, core::PromptMessage, prompt};
 
 const TONES: [&str; 3] = ["friendly", "frank", "harsh"];
 

@@ -1,11 +1,13 @@
-//! MCP servers, clients and gateways on one governed call pipeline.
+//! MCP servers, clients and gateways, with a policy around each call that is on by default.
 //!
-//! - [`Service`], [`Call`] and [`Pipeline`] are the core types; see [`toolgate_core`].
-//! - [`edge`] serves a [`Service`] over stdio and HTTP.
-//! - [`client`] makes a remote server a [`Service`]; [`Client`] is the client for applications.
-//! - [`handlers`] makes a server from plain functions.
-//! - [`aggregate`] joins many services into one.
-//! - [`policy`] is the policy around each call. It is on by default, and its settings are described there.
+//! - **Write a server**: [`Server`] with the macros [`tool`](macro@tool), [`tools`](macro@tools) and
+//!   [`prompt`](macro@prompt), served by [`stdio()`] or [`http()`].
+//! - **Write a client, a host or an agent**: [`Client`] connects to a server by URL, as a child process, or in the same
+//!   process.
+//! - **Extend the pipeline**: [`layer`], [`rule`] and [`sanitizer`] make parts of functions and of types.
+//! - **Change the policy**: [`policy`] has the settings; [`auth`] has OAuth for both sides.
+//! - **Build a gateway or a service of your own**: a [`Service`] offers items and runs each [`Call`]. [`edge`] serves it,
+//!   [`client::RemoteServer`] makes a remote server one, and [`aggregate`] joins many into one.
 //!
 //! The [`guide`] shows how to use the crate. The examples in the repository are complete programs.
 
@@ -21,18 +23,18 @@ pub mod edge;
 pub mod guide;
 pub mod handlers;
 mod header_value;
+#[doc(hidden)]
 pub mod ids;
 pub mod layer;
 mod param_headers;
+pub mod rule;
 pub mod sanitizer;
 mod seal;
 mod serve;
 
-pub use aggregate::DefinitionOverride;
 pub use client::{CallResult, Client};
 pub use handlers::{
-    Cx, HandlerExit, IntoOutput, Prompt, Resource, ResourceTemplate, Server, Skill, Structured,
-    Tool, ToolError,
+    Cx, HandlerExit, Prompt, Resource, ResourceTemplate, Server, Structured, Tool, ToolError,
 };
 pub use serve::{Http, ServeError, http, stdio};
 /// OAuth authorization over HTTP for both sides: a client signs in to protected servers, and a server [accepts access
@@ -52,7 +54,9 @@ pub use serve::{Http, ServeError, http, stdio};
 /// # }
 /// ```
 pub use toolgate_auth as auth;
-pub use toolgate_core::*;
+/// Services, calls, layers, rules and pipelines: the types that every server, client and policy shares.
+pub use toolgate_core as core;
+pub use toolgate_core::{Call, Caller, Content, Error, Json, Outcome, Service};
 /// ```
 /// use toolgate::{Cx, Server, HandlerExit, tool};
 ///
@@ -83,6 +87,8 @@ pub use toolgate_core::*;
 pub use toolgate_macros::tool;
 /// Policies and their settings: access rules, rate limits, size limits, time-outs, sanitizers and the audit log.
 pub use toolgate_policy as policy;
+/// Messages, definitions and revisions of the Model Context Protocol, without I/O.
+pub use toolgate_protocol as protocol;
 
 /// ```
 /// use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,6 +1,6 @@
 //! The skills.
 
-use toolgate::Skill;
+use toolgate::handlers::Skill;
 
 const FORMS: &str = "---
 name: read-forms

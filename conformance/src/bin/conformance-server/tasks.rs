@@ -3,9 +3,14 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use toolgate::handlers::ask::{self, Question};
-use toolgate::handlers::{Cx, HandlerExit, TaskSupport, Tool};
-use toolgate::{Error, ErrorKind};
+use toolgate::{
+    Error,
+    core::ErrorKind,
+    handlers::{
+        Cx, HandlerExit, TaskSupport, Tool,
+        ask::{self, Question},
+    },
+};
 
 use crate::schemas::{field, nothing, one, tool};
 

@@ -3,8 +3,11 @@
 use std::time::Duration;
 
 use serde_json::Value;
-use toolgate::handlers::{Cx, HandlerExit, LogLevel, Prompt, Tool};
-use toolgate::{Content, RequiredCapability};
+use toolgate::{
+    Content,
+    core::RequiredCapability,
+    handlers::{Cx, HandlerExit, LogLevel, Prompt, Tool},
+};
 
 use crate::content::{audio, embedded, image};
 use crate::schemas::{self, nothing, tool};

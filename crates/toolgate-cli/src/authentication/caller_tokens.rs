@@ -6,8 +6,8 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
-use toolgate::{Caller, Principal};
 use toolgate_auth::{Secret, client::SubjectToken};
+use toolgate_core::{Caller, Principal};
 
 /// Storage time of a token with unknown expiry. Its caller sends it again with each request.
 const DEFAULT_TOKEN_LIFETIME: Duration = Duration::from_secs(5 * 60);

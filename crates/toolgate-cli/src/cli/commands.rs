@@ -34,7 +34,7 @@ use std::{
     process::ExitCode,
     time::{Duration, SystemTime},
 };
-use toolgate::{visible, visible_line};
+use toolgate_core::{visible, visible_line};
 use toolgate_protocol::plural::count_of;
 
 /// Failure of a command.

@@ -5,7 +5,7 @@ use crate::{
     runtime::dry_run::nearest_name,
 };
 use std::collections::BTreeMap;
-use toolgate::Item;
+use toolgate_core::Item;
 use toolgate_policy::GlobPattern;
 
 /// Names of the items that servers are known to offer.

@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 use std::fmt;
-use toolgate::{DefinitionOverride, aggregate::NameRules};
+use toolgate::aggregate::{DefinitionOverride, NameRules};
 
 /// Override of one tool definition.
 #[derive(Clone)]

@@ -11,8 +11,9 @@ use crate::{
 use http::{Request, Response, StatusCode, header};
 use hyper::body::Incoming;
 use serde_json::{Value, json};
-use toolgate::{edge::http::Body, visible, visible_line};
+use toolgate::edge::http::Body;
 use toolgate_auth::client::SignedOut;
+use toolgate_core::{visible, visible_line};
 use toolgate_policy::Approver;
 
 impl WebConsole {

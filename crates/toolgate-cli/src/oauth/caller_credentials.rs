@@ -3,8 +3,8 @@
 use super::SignInTarget;
 use crate::config::{Config, RemoteAddress};
 use std::path::Path;
-use toolgate::visible_line;
 use toolgate_auth::client::{CredentialStore, FileCredentialStore, OAuthCredential, StoreError};
+use toolgate_core::visible_line;
 use toolgate_policy::{Approver, keys::ApiKeys};
 
 /// Deleted credentials, with their keys in the store.

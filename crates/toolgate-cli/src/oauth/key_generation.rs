@@ -1,8 +1,8 @@
 //! Key generation check: a sign-in for the caller of a key belongs to that key, not to a later key of the same name.
 
 use std::sync::Arc;
-use toolgate::visible_line;
 use toolgate_auth::client::StoreError;
+use toolgate_core::visible_line;
 
 /// Returns the current generation of a key name, if the key is valid.
 type GenerationLookup = dyn Fn(&str) -> Result<Option<u64>, String> + Send + Sync;

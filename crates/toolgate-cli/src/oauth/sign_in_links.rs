@@ -16,8 +16,9 @@ use tokio::{
     sync::watch,
     time::{Instant, sleep},
 };
-use toolgate::{BoxFuture, DecisionWaiter, SignInPage, ids, visible_line};
+use toolgate::ids;
 use toolgate_auth::Secret;
+use toolgate_core::{BoxFuture, DecisionWaiter, SignInPage, visible_line};
 
 /// Path prefix of the sign-in page and of its requests.
 pub(crate) const SIGN_IN_PATH: &str = "/sign-in/";

@@ -9,11 +9,11 @@ use std::{
     },
 };
 use tokio::sync::watch;
-use toolgate::{BoxFuture, Error, ErrorKind, NotSent};
 use toolgate_auth::client::{
     AuthError, AuthErrorKind, CredentialProvider, CredentialRequest, OAuthClient, RejectedResponse,
     RetryDecision,
 };
+use toolgate_core::{BoxFuture, Error, ErrorKind, NotSent};
 
 /// Need for a person to sign in to a server, with the message about it.
 pub(crate) struct SignInNeed {

@@ -30,10 +30,10 @@ use std::{
     time::{Duration, SystemTime},
 };
 use tokio::sync::{broadcast, mpsc};
-use toolgate::{
+use toolgate::edge::{ProtocolServer, call_in_process};
+use toolgate_core::{
     CallReporter, Caller, Catalog, EventSink, ItemKind, Json, ListRequest, Output, ReporterEvent,
     ToolResult,
-    edge::{ProtocolServer, call_in_process},
 };
 use toolgate_journal::{AuditEntry, AuditEvent as Happened, AuditJournal};
 use toolgate_policy::{ApprovalService, ApprovalStatus, Approver, sanitize_entry};

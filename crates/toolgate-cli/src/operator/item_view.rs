@@ -1,7 +1,7 @@
 //! Operator's view of the items that servers offer, each with its rule decision.
 
 use serde_json::{Map, Value, json};
-use toolgate::{Caller, Item, ItemKind, ItemNote, NoteAction, ToolAnnotations};
+use toolgate_core::{Caller, Item, ItemKind, ItemNote, NoteAction, ToolAnnotations};
 use toolgate_policy::{AccessRules, RuleAction};
 use toolgate_protocol::dialect::{self, Dialect};
 

@@ -6,9 +6,10 @@ use crate::runtime::snapshot::ConfigSnapshot;
 use futures_util::FutureExt;
 use std::sync::Arc;
 use tokio::{sync::watch, task::JoinHandle};
-use toolgate::{
+use toolgate::edge::InstructionsProvider;
+use toolgate_core::{
     BoxFuture, Call, Caller, Catalog, ChangeCounters, ChangeFilter, ChangeSet, ChangeStream, Error,
-    ItemKind, ListRequest, Outcome, Service, edge::InstructionsProvider,
+    ItemKind, ListRequest, Outcome, Service,
 };
 
 /// Service that delegates to the active [`ConfigSnapshot`].

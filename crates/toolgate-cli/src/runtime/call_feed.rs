@@ -8,7 +8,7 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 use tokio::sync::broadcast;
-use toolgate::{
+use toolgate_core::{
     Caller, Catalog, DecisionLog, Item, ItemKind, Op, OperatorDetail, Progress, RequestInfo,
 };
 use toolgate_policy::{
@@ -81,7 +81,10 @@ impl CallFeed {
             .unwrap_or_else(PoisonError::into_inner);
         if said.as_ref() != Some(detail) {
             let text = SecretRedactor::redact_for_display(detail.for_operator());
-            eprintln!("toolgate: a call failed: {}", toolgate::visible_line(&text));
+            eprintln!(
+                "toolgate: a call failed: {}",
+                toolgate_core::visible_line(&text)
+            );
             *said = Some(detail.clone());
         }
     }

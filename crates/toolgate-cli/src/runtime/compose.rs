@@ -12,13 +12,15 @@ use crate::{
 };
 use std::{path::Path, sync::Arc, time::Duration};
 use toolgate::{
-    BoxFuture, Call, Catalog, ChangeFilter, ChangeStream, ClientCapabilities, Error, Json,
-    ListRequest, Outcome, Pipeline, Service,
     aggregate::{Aggregate, AggregateMember, LinkLimits},
     edge::{
         QueueLimits, ServerLimits, TaskLimits,
         http::{HttpLimits, ResumeLimits},
     },
+};
+use toolgate_core::{
+    BoxFuture, Call, Catalog, ChangeFilter, ChangeStream, ClientCapabilities, Error, Json,
+    ListRequest, Outcome, Pipeline, Service,
 };
 use toolgate_policy::{
     self as policy, AccessRule, AccessRules, ApprovalLimits, ArgumentValidation, AuditContents,

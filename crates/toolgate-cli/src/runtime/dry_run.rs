@@ -6,7 +6,7 @@ use crate::{
 };
 use serde_json::{Value, json};
 use std::sync::Arc;
-use toolgate::{
+use toolgate_core::{
     Call, Caller, Catalog, DecisionStep, DryRun, Item, ItemKind, Json, Op, PredictedOutcome,
     visible, visible_line,
 };

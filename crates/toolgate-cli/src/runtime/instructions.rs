@@ -5,10 +5,8 @@ use std::{
     collections::{BTreeSet, HashSet},
     sync::Arc,
 };
-use toolgate::{
-    Caller, Catalog, ItemKind, ListRequest, Rule, ServerInstructions, Service,
-    edge::InstructionsProvider,
-};
+use toolgate::edge::InstructionsProvider;
+use toolgate_core::{Caller, Catalog, ItemKind, ListRequest, Rule, ServerInstructions, Service};
 use toolgate_policy::{AccessRules, pins::hidden_reason};
 
 /// Instructions of the servers with an item visible to the caller. Contacts no server, so initialization never waits.

@@ -9,7 +9,7 @@ use crate::{
 };
 use serde_json::{Value, json};
 use std::{collections::HashMap, sync::Arc};
-use toolgate::{BoxFuture, Catalog, Item, ItemKind, Origin};
+use toolgate_core::{BoxFuture, Catalog, Item, ItemKind, Origin};
 use toolgate_policy::{Pins, StateStore, WritePrecondition, pins::StoredPin};
 
 /// Name of the table of lists in the store.
@@ -157,7 +157,7 @@ fn row_key(spec: &ServerSpec, kind: ItemKind) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use toolgate::{
+    use toolgate_core::{
         Call, Caller, ChangeFilter, ChangeStream, Definition, Error, Json, ListRequest, Outcome,
         Service,
     };

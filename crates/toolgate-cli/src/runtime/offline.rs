@@ -10,7 +10,7 @@ use crate::{
 use serde_json::Value;
 use std::{path::Path, sync::Arc, time::SystemTime};
 use tokio::sync::watch;
-use toolgate::{
+use toolgate_core::{
     BoxFuture, Call, Caller, Catalog, ChangeFilter, ChangeStream, DecisionStep, Definition, DryRun,
     Error, ErrorKind, Item, ItemKind, Json, ListRequest, Origin, Outcome, Service,
 };

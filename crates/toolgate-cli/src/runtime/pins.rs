@@ -6,7 +6,7 @@ use crate::{
     runtime::compose::per_server,
 };
 use std::sync::Arc;
-use toolgate::visible_line;
+use toolgate_core::visible_line;
 use toolgate_policy::{AuditRecorder, PinEvent, Pins, StateStore};
 
 /// Creates the pins of the data directory. Their events go to stderr and to the console.

@@ -16,11 +16,9 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
-use toolgate::{
-    Caller, ChangeFilter, ChangeStream, ItemKind, Service, aggregate::Aggregate,
-    edge::http::HostGuard,
-};
+use toolgate::{aggregate::Aggregate, edge::http::HostGuard};
 use toolgate_auth::Secret;
+use toolgate_core::{Caller, ChangeFilter, ChangeStream, ItemKind, Service};
 use toolgate_policy::{ApprovalService, AuditRecorder, Pins, Policy};
 use toolgate_protocol::memory_budget::MemoryBudget;
 

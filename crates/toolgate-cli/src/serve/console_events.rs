@@ -3,7 +3,7 @@
 use super::GatewayParts;
 use crate::{config::ConfigSource, servers::ServerState};
 use std::{collections::HashMap, time::Duration};
-use toolgate::{Caller, ChangeFilter, Service, visible_line};
+use toolgate_core::{Caller, ChangeFilter, Service, visible_line};
 
 /// Minimum time between two events of the same kind.
 const MIN_EVENT_INTERVAL: Duration = Duration::from_millis(250);

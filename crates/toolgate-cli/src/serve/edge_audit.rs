@@ -4,10 +4,8 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
     time::{Duration, Instant},
 };
-use toolgate::{
-    BoxFuture, Caller,
-    edge::{MissedPings, Rejection, RejectionLog},
-};
+use toolgate::edge::{MissedPings, Rejection, RejectionLog};
+use toolgate_core::{BoxFuture, Caller};
 use toolgate_journal::{AuditEntry, AuditEvent, AuditJournal};
 use toolgate_policy::sanitize_entry;
 

@@ -26,7 +26,7 @@ use std::{
     time::Duration,
 };
 use tokio::net::TcpListener;
-use toolgate::visible;
+use toolgate_core::visible;
 use toolgate_guardian::Guardian;
 use toolgate_journal::{
     AuditJournal,

@@ -1,6 +1,6 @@
 //! Reason for which a server is down: a public part for callers, and details for the operator.
 
-use toolgate::OperatorDetail;
+use toolgate_core::OperatorDetail;
 
 /// Reason for which a server is down.
 #[derive(Clone, Debug)]

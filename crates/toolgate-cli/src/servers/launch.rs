@@ -7,8 +7,8 @@ use crate::{
 };
 use std::{sync::Arc, time::Duration};
 use tokio::io::{AsyncRead, AsyncWrite};
-use toolgate::BoxFuture;
 use toolgate_auth::Secret;
+use toolgate_core::BoxFuture;
 use toolgate_guardian::{
     ChildExit, ChildProcess, DEFAULT_ALLOWLIST, Error, Guardian, SpawnCommand, environment,
 };

@@ -4,7 +4,7 @@ use super::{LastLists, ServerSpec, ServerStatus, SupervisedServer};
 use crate::authentication::CallerTokens;
 use std::sync::Arc;
 use tokio::sync::watch;
-use toolgate::{
+use toolgate_core::{
     BoxFuture, Call, Catalog, ChangeFilter, ChangeStream, Error, ItemKind, ListRequest, Outcome,
     Service,
 };

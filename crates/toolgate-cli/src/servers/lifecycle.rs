@@ -20,9 +20,9 @@ use tokio::{
     sync::watch,
     time::{Instant, sleep, timeout},
 };
-use toolgate::{
+use toolgate::client::{EraPreference, OpenError, RemoteOptions, RemoteServer};
+use toolgate_core::{
     BoxFuture, Caller, ChangeFilter, ChangeSet, ItemKind, ListRequest, Origin, Service,
-    client::{EraPreference, OpenError, RemoteOptions, RemoteServer},
 };
 
 /// Timeout for reading the rest of stderr after the process exited.

@@ -6,7 +6,7 @@ use tokio::{
     sync::watch,
     time::{Duration, Instant, timeout},
 };
-use toolgate::{BoxFuture, Catalog, ItemKind};
+use toolgate_core::{BoxFuture, Catalog, ItemKind};
 
 /// Storage of the last known lists of servers, across restarts.
 pub(crate) trait LastLists: Send + Sync {

@@ -35,11 +35,9 @@ use tokio::{
     sync::watch,
     time::{Instant, sleep},
 };
-use toolgate::{
-    Call, Catalog, DefinitionNote, Error, ErrorKind, ItemKind, Outcome, Service,
-    client::RemoteServer,
-};
+use toolgate::client::RemoteServer;
 use toolgate_auth::client::{AuthError, AuthErrorKind};
+use toolgate_core::{Call, Catalog, DefinitionNote, Error, ErrorKind, ItemKind, Outcome, Service};
 
 /// Interval at which idle connections are removed.
 const IDLE_SWEEP_INTERVAL: Duration = Duration::from_secs(60);

@@ -116,8 +116,8 @@ mod tests {
     };
     use super::*;
     use crate::config::{ClientRegistration, ConfigValue, CredentialOwner};
-    use toolgate::BoxFuture;
     use toolgate_auth::Secret;
+    use toolgate_core::BoxFuture;
 
     /// Launcher with an environment of its own.
     struct TestLauncher(Option<&'static str>);

@@ -6,7 +6,8 @@
 use super::SupervisedServer;
 use crate::config::RevisionChoice;
 use std::error::Error as _;
-use toolgate::{Call, Error, Op, Outcome, StartWait, client::InputByResultError};
+use toolgate::client::InputByResultError;
+use toolgate_core::{Call, Error, Op, Outcome, StartWait};
 use toolgate_protocol::dialect;
 
 impl SupervisedServer {

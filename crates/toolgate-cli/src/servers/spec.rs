@@ -5,7 +5,7 @@ use crate::{
     oauth::{SignInInstructions, SignInPages},
 };
 use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
-use toolgate::ClientCapabilities;
+use toolgate_core::ClientCapabilities;
 use toolgate_policy::SecretRedactor;
 use toolgate_protocol::{json::JsonLimits, memory_budget::BudgetScope};
 

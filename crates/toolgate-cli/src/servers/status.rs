@@ -1,7 +1,7 @@
 //! Status of a server, as the console shows it.
 
 use serde::Serialize;
-use toolgate::DefinitionNote;
+use toolgate_core::DefinitionNote;
 
 /// Current state of a server.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]

@@ -3,7 +3,8 @@
 use super::connection_state::ConnectionState;
 use std::sync::Arc;
 use tokio::{sync::watch, task::JoinHandle};
-use toolgate::{ChangeCounters, ChangeFilter, ChangeStream, Service, client::RemoteServer};
+use toolgate::client::RemoteServer;
+use toolgate_core::{ChangeCounters, ChangeFilter, ChangeStream, Service};
 
 /// Task that keeps a subscription for one listener. Dropping it ends the subscription.
 pub(super) struct ResourceSubscription(JoinHandle<()>);

@@ -15,11 +15,11 @@ use tokio::{
     sync::{Notify, watch},
     time::Instant,
 };
-use toolgate::{
+use toolgate::client::{ConnectionStatus, RemoteServer, sanitize_line};
+use toolgate_core::{
     BoxFuture, Call, Catalog, ChangeCounters, ChangeFilter, ChangeSet, ChangeStream,
     DefinitionNote, Error, ErrorKind, ItemKind, ListRequest, NotSent, NoteAction, Outcome, Service,
     StartWait,
-    client::{ConnectionStatus, RemoteServer, sanitize_line},
 };
 
 /// One server. A call is never sent twice: a call that is lost with its process fails.

@@ -19,7 +19,7 @@ use tokio::{
     sync::watch,
     time::{Instant, timeout},
 };
-use toolgate::{
+use toolgate_core::{
     BoxFuture, Call, Caller, ChangeFilter, ErrorKind, ItemKind, Json, ListRequest, Service,
 };
 

@@ -300,7 +300,7 @@ fn no_event_forges_a_line() {
     let denied: Vec<&Value> = all.iter().filter(|r| r["ev"] == "deny").collect();
     let names: Vec<&str> = denied.iter().map(|r| r["name"].as_str().unwrap()).collect();
     // What would steer the terminal of a reader is spelled out.
-    let kept = hostile.map(|text| toolgate::escape_bidi(text).into_owned());
+    let kept = hostile.map(|text| toolgate_core::escape_bidi(text).into_owned());
     assert_eq!(names, kept);
     let numbers: Vec<u64> = all.iter().map(|r| r["seq"].as_u64().unwrap()).collect();
     assert!(

@@ -15,7 +15,7 @@ use toolgate_protocol::{json::ObjectWriter, method::skills};
 /// are not set stay as the server states them.
 ///
 /// ```
-/// use toolgate::DefinitionOverride;
+/// use toolgate::aggregate::DefinitionOverride;
 ///
 /// let search = DefinitionOverride::new()
 ///     .name("find")

@@ -162,7 +162,7 @@ impl Server {
     /// - Its name, version, [`Server::limits`] and [`Server::seal_key`] are not used.
     ///
     /// ```
-    /// use toolgate::{Cx, Server, HandlerExit, Tool};
+    /// use toolgate::{Cx, HandlerExit, Server, Tool};
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let now = Tool::dynamic("now", serde_json::json!({"type": "object"}), |_, _: Cx| async {
@@ -184,7 +184,7 @@ impl Server {
     /// arguments. Mounted servers set their own overrides.
     ///
     /// ```
-    /// use toolgate::{Cx, DefinitionOverride, Server, HandlerExit, Tool};
+    /// use toolgate::{Cx, HandlerExit, Server, Tool, aggregate::DefinitionOverride};
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let schema = serde_json::json!({"type": "object", "properties": {"zone": {"type": "string"}}});

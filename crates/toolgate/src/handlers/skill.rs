@@ -26,7 +26,7 @@ const MAX_DIRECTORY_DEPTH: usize = 16;
 /// of the bytes that were read.
 ///
 /// ```
-/// use toolgate::{Server, Skill};
+/// use toolgate::{Server, handlers::Skill};
 ///
 /// let text = "---\nname: refunds\ndescription: How to refund an order\n---\n\nRead `terms.md` first.\n";
 /// let refunds = Skill::new(text).file("terms.md", "Within 30 days.");

@@ -9,10 +9,8 @@ pub use argument_reader::{
 pub use schemars;
 pub use serde;
 
-use crate::{
-    ToolResult,
-    handlers::{IntoHandlerExit, IntoMessages, IntoOutput},
-};
+use crate::handlers::{IntoHandlerExit, IntoMessages, IntoOutput};
+use toolgate_core::ToolResult;
 
 /// Converts the error of a handler function to [`HandlerExit`]. Generated code calls it where the error type is
 /// written, so that the compiler reports an unsuitable type there.

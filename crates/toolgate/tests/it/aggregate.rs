@@ -13,9 +13,12 @@ use std::{
 };
 use tokio::sync::watch;
 use toolgate::{
-    BoxFuture, Call, Caller, Catalog, ChangeCounters, ChangeFilter, ChangeStream, Definition,
-    Error, ErrorKind, Item, ItemKind, Json, ListRequest, Origin, Outcome, Output, Service,
+    Call, Caller, Error, Json, Outcome, Service,
     aggregate::{Aggregate, AggregateMember},
+    core::{
+        BoxFuture, Catalog, ChangeCounters, ChangeFilter, ChangeStream, Definition, ErrorKind,
+        Item, ItemKind, ListRequest, Origin, Output,
+    },
 };
 use toolgate_protocol::json::JsonLimits;
 

@@ -9,10 +9,13 @@ use std::{
     time::Duration,
 };
 use toolgate::{
-    CallResult, Client, Error, ErrorKind, HandlerExit, RuleDecision, Server, Tool,
+    CallResult, Client, Error, HandlerExit, Server, Tool,
+    core::ErrorKind,
     handlers::{Cx, ask::Reply},
     layer::{self, ConcurrentCalls, ErrorMask, ResultCache, RetryLayer, TimeoutLayer, ToolMetrics},
-    rule, sanitizer,
+    rule,
+    rule::RuleDecision,
+    sanitizer,
 };
 
 /// Returns a tool that counts its runs and returns the count.
@@ -134,7 +137,7 @@ async fn failure(client: &Client, tool: &str, arguments: Value) -> String {
 }
 
 /// Returns a layer that fails as a server does, so many times.
-fn failing(times: usize) -> impl toolgate::Layer {
+fn failing(times: usize) -> impl toolgate::layer::Layer {
     let left = AtomicUsize::new(times);
     layer::from_fn("failing", move |call, next| {
         let fails = left

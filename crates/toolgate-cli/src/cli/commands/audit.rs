@@ -14,7 +14,7 @@ use std::{
     process::ExitCode,
     time::{Duration, SystemTime},
 };
-use toolgate::visible;
+use toolgate_core::visible;
 use toolgate_journal::{
     AuditEntry, AuditEvent, FileDisk, acknowledge as acknowledge_notice, notices, public_key,
     read::{self, AuditFollower, SegmentLine},

@@ -20,7 +20,7 @@ use crate::{
 };
 use futures_util::future::join_all;
 use std::{path::Path, process::ExitCode, sync::Arc};
-use toolgate::{
+use toolgate_core::{
     Caller, DefinitionNote, Item, ItemKind, ListRequest, NoteAction, Service, visible, visible_line,
 };
 use toolgate_guardian::Guardian;

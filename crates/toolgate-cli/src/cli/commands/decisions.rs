@@ -9,7 +9,7 @@ use crate::{
 };
 use serde_json::{Value, json};
 use std::{path::Path, process::ExitCode, time::SystemTime};
-use toolgate::visible_line;
+use toolgate_core::visible_line;
 use toolgate_protocol::plural::count_of;
 
 /// Runs `toolgate approve`.

@@ -4,7 +4,7 @@ use super::{Result, collect_lists, print, unavailable};
 use crate::{operator::control::GatewaySockets, operator::item_view::ITEM_LISTS};
 use serde_json::Value;
 use std::process::ExitCode;
-use toolgate::{ItemKind, visible, visible_line};
+use toolgate_core::{ItemKind, visible, visible_line};
 
 /// Prints one line for each item, under the name that rules match, and one line for each dropped item or failed list.
 pub(super) fn run(gateways: &GatewaySockets, list: &str) -> Result<ExitCode> {

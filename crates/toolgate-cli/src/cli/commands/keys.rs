@@ -20,7 +20,7 @@ use std::{
     sync::Arc,
     time::{Duration, SystemTime},
 };
-use toolgate::visible_line;
+use toolgate_core::visible_line;
 use toolgate_journal::AuditJournal;
 use toolgate_policy::{
     ApprovalChannel, Approver, AuditRecorder,

@@ -18,11 +18,11 @@ use std::{
     process::{ExitCode, Stdio},
     time::Duration,
 };
-use toolgate::{visible, visible_line};
 use toolgate_auth::{
     Secret, Url,
     client::{LoopbackBrowser, OAuthClient},
 };
+use toolgate_core::{visible, visible_line};
 use toolgate_guardian::Guardian;
 use toolgate_policy::ApprovalChannel;
 

@@ -15,11 +15,11 @@ use crate::{
 };
 use serde_json::{Value, json};
 use std::{path::Path, process::ExitCode};
-use toolgate::{visible, visible_line};
 use toolgate_auth::{
     Url,
     client::{CredentialStore, FileCredentialStore, OAuthClient, OAuthCredential, SignedOut},
 };
+use toolgate_core::{visible, visible_line};
 
 /// Lists the stored credentials.
 pub(super) fn list(place: &DataLocation<'_>, json: bool) -> Result<ExitCode> {

@@ -7,7 +7,7 @@ use crate::{
 };
 use serde_json::{Value, json};
 use std::{collections::BTreeMap, path::Path, process::ExitCode};
-use toolgate::visible_line;
+use toolgate_core::visible_line;
 
 /// Runs a pin command at the running gateways.
 pub(super) fn run(data: &Path, command: &PinsCommand) -> Result<ExitCode> {

@@ -4,7 +4,7 @@ use super::{CommandError, Result, print};
 use crate::operator::control::{ControlResponse, GatewaySockets};
 use serde_json::json;
 use std::process::ExitCode;
-use toolgate::visible;
+use toolgate_core::visible;
 
 /// Reloads all gateways of a data directory. Fails if one of them rejects its config.
 pub(super) fn run(gateways: &GatewaySockets) -> Result<ExitCode> {

@@ -12,7 +12,7 @@ use std::{
     process::ExitCode,
     time::{Duration, SystemTime},
 };
-use toolgate::{visible, visible_line};
+use toolgate_core::{visible, visible_line};
 
 /// Maximum number of notes per server.
 const MAX_NOTES_SHOWN: usize = 20;

@@ -4,7 +4,7 @@ use super::{Result, collect_lists, print, send_by_id};
 use crate::{args::TasksCommand, operator::control::GatewaySockets, runtime::call_feed::millis};
 use serde_json::{Value, json};
 use std::{path::Path, process::ExitCode, time::SystemTime};
-use toolgate::visible;
+use toolgate_core::visible;
 
 /// Runs a task command at the running gateways.
 pub(super) fn run(data: &Path, command: &TasksCommand) -> Result<ExitCode> {

@@ -2,7 +2,7 @@
 
 use crate::operator::control::{ControlResponse, GatewaySockets};
 use serde_json::{Value, json};
-use toolgate::{visible, visible_line};
+use toolgate_core::{visible, visible_line};
 
 /// Returns the status of each gateway that responds. Failures were reported by the request before.
 pub(super) fn statuses(gateways: &GatewaySockets) -> Vec<Value> {

@@ -7,10 +7,10 @@ use std::{
     process::ExitCode,
     sync::{Arc, Mutex},
 };
-use toolgate::{
+use toolgate::edge::{ProtocolServer, ServerCapabilities, ServerLimits, standard, stdio};
+use toolgate_core::{
     BoxFuture, Call, Caller, Catalog, ChangeCounters, ChangeFilter, ChangeStream, Definition,
     Error, ErrorKind, Item, ItemKind, Json, ListRequest, Op, Origin, Outcome, Service,
-    edge::{ProtocolServer, ServerCapabilities, ServerLimits, standard, stdio},
 };
 
 /// Serves the demo tools on stdin and stdout until stdin ends.

@@ -4,7 +4,7 @@ use super::{DemoService, invalid};
 use base64::{Engine, engine::general_purpose::STANDARD};
 use serde_json::{Value, json};
 use std::{io::Write, sync::PoisonError, time::Duration};
-use toolgate::{
+use toolgate_core::{
     Call, Content, Error, InputRequest, InputRequestKind, InputRequests, Json, Outcome, Output,
     Progress, ReporterEvent, ToolResult,
 };

@@ -1,7 +1,7 @@
 //! Calls from the audit log.
 
 use serde_json::{Map, Value};
-use toolgate::{Caller, Json, Op, PinState, PredictedOutcome};
+use toolgate_core::{Caller, Json, Op, PinState, PredictedOutcome};
 
 /// Prefix of a redaction placeholder.
 pub(super) const REDACTED_PREFIX: &str = "[redacted:";

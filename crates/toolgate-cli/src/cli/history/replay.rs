@@ -8,7 +8,7 @@ use std::{
     sync::Arc,
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
-use toolgate::{Call, DefinitionPin, Item, Json, Op, PredictedOutcome, Rule};
+use toolgate_core::{Call, DefinitionPin, Item, Json, Op, PredictedOutcome, Rule};
 use toolgate_policy::{AccessRule, AccessRules, OnOutboundSecret, RuleAction};
 
 /// Result of evaluating a recorded call.
@@ -117,7 +117,9 @@ async fn evaluate_item(
         let (caller, arguments) = (recorded.caller.clone(), arguments.clone());
         // A template or skill is read at the URI that the caller named; other items are called by their current name.
         let name = match item.def.kind() {
-            toolgate::ItemKind::Template | toolgate::ItemKind::Skill => recorded.name.as_str(),
+            toolgate_core::ItemKind::Template | toolgate_core::ItemKind::Skill => {
+                recorded.name.as_str()
+            }
             _ => item.def.name(),
         };
         Call::new("explain", caller, recorded.op, name, arguments)

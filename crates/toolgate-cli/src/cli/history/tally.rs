@@ -6,7 +6,7 @@ use super::{
 };
 use crate::runtime::offline::format_age;
 use std::{cmp::Reverse, collections::BTreeMap};
-use toolgate::{PredictedOutcome, visible};
+use toolgate_core::{PredictedOutcome, visible};
 
 /// Maximum number of distinct changes; further ones are only counted in the totals.
 const MAX_DECISION_CHANGES: usize = 10_000;

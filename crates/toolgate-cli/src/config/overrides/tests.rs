@@ -3,7 +3,7 @@
 use super::ToolOverride;
 use crate::config::Config;
 use std::sync::atomic::{AtomicU32, Ordering};
-use toolgate::DefinitionOverride;
+use toolgate::aggregate::DefinitionOverride;
 
 fn read(text: &str) -> Result<Vec<ToolOverride>, String> {
     static NUMBER: AtomicU32 = AtomicU32::new(0);

@@ -4,7 +4,7 @@ use super::{ActionError, ActionResult, OperatorApi};
 use crate::{operator::item_view, pretty_json, runtime::call_feed::millis};
 use serde_json::{Value, json};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-use toolgate::{Item, ItemKind, Json};
+use toolgate_core::{Item, ItemKind, Json};
 use toolgate_policy::{
     ApprovalError, ApprovalStatus, ApprovalTerms, ApprovalView, Approver, FreezeScope, FreezeView,
     GrantTerms, GrantView,

@@ -3,7 +3,7 @@
 use super::{ActionError, ActionResult, OperatorApi};
 use crate::runtime::dry_run::{self, ExplainRequest, ResolvedItem};
 use serde_json::{Value, json};
-use toolgate::{Caller, Item, ItemKind, ListRequest, PinState};
+use toolgate_core::{Caller, Item, ItemKind, ListRequest, PinState};
 
 impl OperatorApi {
     /// Explains a call without executing it.

@@ -6,7 +6,7 @@ use std::{
     collections::{BTreeMap, HashMap, HashSet},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
-use toolgate::{DefinitionNote, ItemKind, ItemNote, NoteAction, visible_line};
+use toolgate_core::{DefinitionNote, ItemKind, ItemNote, NoteAction, visible_line};
 use toolgate_journal::{AuditEntry, AuditEvent};
 use toolgate_policy::sanitize_entry;
 

@@ -9,7 +9,7 @@ use std::{
     sync::mpsc,
     time::Duration,
 };
-use toolgate::visible_line;
+use toolgate_core::visible_line;
 
 /// Timeout until a gateway acknowledges a request.
 const ACKNOWLEDGE_TIMEOUT: Duration = Duration::from_secs(2);

@@ -3,7 +3,9 @@
 use super::access_policy;
 use crate::config::Config;
 use serde_json::json;
-use toolgate::{Call, Caller, Definition, Item, Json, MaybeReady, Op, Origin, Rule, RuleDecision};
+use toolgate_core::{
+    Call, Caller, Definition, Item, Json, MaybeReady, Op, Origin, Rule, RuleDecision,
+};
 use toolgate_policy::AccessRules;
 
 const RULES_PAGE: &str = include_str!("../../../../../docs/rules.md");

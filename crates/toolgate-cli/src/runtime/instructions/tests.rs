@@ -1,5 +1,5 @@
 use super::*;
-use toolgate::{
+use toolgate_core::{
     BoxFuture, Call, ChangeFilter, ChangeStream, Definition, DefinitionPin, Error, Item, Json,
     Origin, Outcome, PinState,
 };

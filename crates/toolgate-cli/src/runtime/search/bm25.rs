@@ -1,7 +1,7 @@
 //! Ranking of tools for a query: BM25 over their names, titles and descriptions, with one index for each list.
 
 use std::collections::HashMap;
-use toolgate::Catalog;
+use toolgate_core::Catalog;
 
 /// BM25 field weights of name, title and description.
 const FIELD_WEIGHTS: [f32; 3] = [3.0, 2.0, 1.0];
@@ -131,7 +131,7 @@ mod tests {
     use super::*;
     use serde_json::json;
     use std::sync::Arc;
-    use toolgate::{Definition, Item, Json, Origin};
+    use toolgate_core::{Definition, Item, Json, Origin};
 
     fn list(tools: &[(&str, &str)]) -> Catalog {
         let item = |(name, text): &(&str, &str)| {

@@ -14,7 +14,7 @@ use std::{
     collections::VecDeque,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
-use toolgate::{
+use toolgate_core::{
     BoxFuture, Call, CallArguments, Caller, Catalog, ChangeFilter, ChangeStream, Error, ErrorKind,
     Item, ItemKind, ListRequest, Op, Outcome, Output, Service,
 };

@@ -5,7 +5,7 @@ use crate::config::{MAX_SEARCH_RESULTS, SEARCH_SERVER};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use tokio::sync::watch;
-use toolgate::{
+use toolgate_core::{
     BoxFuture, Call, Catalog, ChangeFilter, ChangeStream, Content, Definition, DefinitionPin,
     Error, Item, ItemKind, Json, ListRequest, Origin, Outcome, Output, Service, ToolResult,
 };

@@ -18,7 +18,8 @@ use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header
 use hyper::body::Incoming;
 use serde_json::{Value, json};
 use std::{net::IpAddr, sync::Arc};
-use toolgate::{BoxFuture, edge::http::Body, ids, visible, visible_line};
+use toolgate::{edge::http::Body, ids};
+use toolgate_core::{BoxFuture, visible, visible_line};
 use toolgate_policy::{ApprovalChannel, Approver};
 
 /// State of the sign-in page.

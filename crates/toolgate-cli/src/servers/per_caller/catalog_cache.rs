@@ -4,7 +4,7 @@ use super::{CallerConnections, lock, unusable_error};
 use crate::servers::{SupervisedServer, supervised::failed_lists};
 use std::time::Duration;
 use tokio::time::Instant;
-use toolgate::{Catalog, ChangeSet, DefinitionNote, Error, ItemKind, ListRequest, Service};
+use toolgate_core::{Catalog, ChangeSet, DefinitionNote, Error, ItemKind, ListRequest, Service};
 
 /// Time for which a list is valid for all callers.
 const CATALOG_TTL: Duration = Duration::from_secs(60);

@@ -13,7 +13,7 @@ use crate::{
 };
 use std::{path::PathBuf, sync::Arc, time::Duration};
 use tokio::time::Instant;
-use toolgate::{Caller, Error, ErrorKind, OperatorDetail, client::HttpOptions, visible_line};
+use toolgate::client::HttpOptions;
 use toolgate_auth::{
     Secret, Url,
     client::{
@@ -21,6 +21,7 @@ use toolgate_auth::{
         TokenExchange,
     },
 };
+use toolgate_core::{Caller, Error, ErrorKind, OperatorDetail, visible_line};
 
 /// Time for which a credential counts as unchanged. Another process may have revoked it.
 const CREDENTIAL_CACHE_TTL: Duration = Duration::from_secs(1);

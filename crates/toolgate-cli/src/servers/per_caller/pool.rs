@@ -21,7 +21,8 @@ use tokio::{
     sync::OnceCell,
     time::{Instant, timeout},
 };
-use toolgate::{Caller, Error, ErrorKind, client::RemoteServer};
+use toolgate::client::RemoteServer;
+use toolgate_core::{Caller, Error, ErrorKind};
 
 /// Time after which an idle connection is removed.
 const IDLE_CONNECTION_LIFETIME: Duration = Duration::from_secs(10 * 60);

@@ -2,7 +2,7 @@
 
 use super::CallerConnections;
 use crate::{oauth::MissingSignIn, servers::SupervisedServer};
-use toolgate::{
+use toolgate_core::{
     Call, Caller, Error, ErrorKind, InputRequest, InputRequestKind, InputRequests, Outcome,
     RefusalReason,
 };

@@ -8,7 +8,7 @@ use super::{
 use crate::{authentication::TokenOwner, servers::SupervisedServer};
 use std::time::Duration;
 use tokio::time::sleep;
-use toolgate::{Call, Progress, ReporterEvent};
+use toolgate_core::{Call, Progress, ReporterEvent};
 
 /// Interval at which the caller's token is looked up.
 const TOKEN_POLL_INTERVAL: Duration = Duration::from_millis(500);

@@ -265,7 +265,7 @@ impl ClientBuilder {
     /// [`ClientBuilder::confirm`], such calls are refused.
     ///
     /// ```
-    /// # use toolgate::{Client, RuleDecision, Server, rule};
+    /// # use toolgate::{Client, Server, rule, rule::RuleDecision};
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), toolgate::Error> {
     /// # let server = Server::new("s", "1");

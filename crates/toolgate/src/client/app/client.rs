@@ -150,11 +150,11 @@ impl Client {
     /// A failure of the tool itself is a result, not an error; see [`CallResult::is_error`].
     ///
     /// # Errors
-    /// - [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments): the arguments do not match the tool's schema; nothing was sent.
-    /// - [`ErrorKind::Refused`](crate::ErrorKind::Refused): the application or its user denied the call, or the result was
+    /// - [`ErrorKind::InvalidArguments`](toolgate_core::ErrorKind::InvalidArguments): the arguments do not match the tool's schema; nothing was sent.
+    /// - [`ErrorKind::Refused`](toolgate_core::ErrorKind::Refused): the application or its user denied the call, or the result was
     ///   blocked.
-    /// - [`ErrorKind::TimedOut`](crate::ErrorKind::TimedOut): the call timed out.
-    /// - [`ErrorKind::JsonRpc`](crate::ErrorKind::JsonRpc): the server answered with a JSON-RPC error, of this code.
+    /// - [`ErrorKind::TimedOut`](toolgate_core::ErrorKind::TimedOut): the call timed out.
+    /// - [`ErrorKind::JsonRpc`](toolgate_core::ErrorKind::JsonRpc): the server answered with a JSON-RPC error, of this code.
     /// - Other kinds if the server fails.
     pub async fn call(&self, tool: &str, arguments: impl Serialize) -> Result<CallResult, Error> {
         self.call_with(tool, arguments).await

@@ -4,9 +4,12 @@ use super::offer::{Hide, Offer, join, who};
 use futures_util::FutureExt;
 use std::{sync::Arc, time::Duration};
 use toolgate::{
-    ChangeCounters, ChangeFilter, ChangeSet, ChangeStream,
-    ItemKind::{self, Prompt, Resource, Template, Tool},
-    Pipeline, Service,
+    Service,
+    core::{
+        ChangeCounters, ChangeFilter, ChangeSet, ChangeStream,
+        ItemKind::{self, Prompt, Resource, Template, Tool},
+        Pipeline,
+    },
 };
 
 async fn hear(service: &dyn Service, lists: &[ItemKind], uris: &[&str]) -> ChangeStream {

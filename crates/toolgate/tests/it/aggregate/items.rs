@@ -3,9 +3,12 @@
 use super::offer::{Hide, Offer, all, call, join, names, use_it, who};
 use std::{sync::Arc, time::Duration};
 use toolgate::{
-    ChangeFilter, ErrorKind,
-    ItemKind::{Prompt, Resource, Template},
-    ListRequest, Op, Pipeline, Service,
+    Service,
+    core::{
+        ChangeFilter, ErrorKind,
+        ItemKind::{Prompt, Resource, Template},
+        ListRequest, Op, Pipeline,
+    },
 };
 
 #[tokio::test]

@@ -4,10 +4,13 @@ use super::offer::{Hide, Offer, all, join, use_it, who};
 use serde_json::json;
 use std::sync::Arc;
 use toolgate::{
-    Call, Caller, ChangeFilter, ErrorKind,
-    ItemKind::{Resource, Template, Tool},
-    Json, Op, Pipeline, Service,
+    Call, Caller, Json, Service,
     aggregate::LinkLimits,
+    core::{
+        ChangeFilter, ErrorKind,
+        ItemKind::{Resource, Template, Tool},
+        Op, Pipeline,
+    },
 };
 
 /// Calls a tool that answers with a link.

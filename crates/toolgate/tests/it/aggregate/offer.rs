@@ -7,10 +7,13 @@ use std::{
 };
 use tokio::sync::watch;
 use toolgate::{
-    BoxFuture, Call, Caller, Catalog, ChangeCounters, ChangeFilter, ChangeStream, Content,
-    Definition, Error, ErrorKind, Item, ItemKind, Json, ListRequest, MaybeReady, Op, Origin,
-    Outcome, Output, Rule, RuleDecision, Service, ToolResult,
+    Call, Caller, Content, Error, Json, Outcome, Service,
     aggregate::{Aggregate, AggregateMember},
+    core::{
+        BoxFuture, Catalog, ChangeCounters, ChangeFilter, ChangeStream, Definition, ErrorKind,
+        Item, ItemKind, ListRequest, MaybeReady, Op, Origin, Output, ToolResult,
+    },
+    rule::{Rule, RuleDecision},
 };
 
 /// A member with things of every kind. It answers with its own name.

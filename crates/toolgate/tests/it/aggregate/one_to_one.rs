@@ -8,8 +8,9 @@ use std::{
     sync::Arc,
 };
 use toolgate::{
-    ItemKind, Op, Service,
+    Service,
     aggregate::{Aggregate, AggregateMember, NameRules},
+    core::{ItemKind, Op},
 };
 
 /// The servers by their prefixes, each with the names of its tools.

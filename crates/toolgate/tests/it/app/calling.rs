@@ -4,7 +4,7 @@ use super::sample_server::{REVISIONS, client, over, server};
 use serde::Deserialize;
 use serde_json::json;
 use std::sync::{Arc, Mutex};
-use toolgate::{Client, ErrorKind, Json, handlers::LogLevel};
+use toolgate::{Client, Json, core::ErrorKind, handlers::LogLevel};
 use toolgate_protocol::json::JsonLimits;
 
 #[derive(Deserialize)]
@@ -41,7 +41,8 @@ async fn resources_prompts_and_completion_in_every_revision() {
             client.templates().await.unwrap()[0].name(),
             "note://of/{day}"
         );
-        let text = |read: toolgate::ReadResult| read.contents[0].get("text").unwrap().string();
+        let text =
+            |read: toolgate::core::ReadResult| read.contents[0].get("text").unwrap().string();
         let read = client.read("note://today").await.unwrap();
         assert_eq!(text(read).unwrap(), "Sunny.");
         let read = client.read("note://of/monday").await.unwrap();

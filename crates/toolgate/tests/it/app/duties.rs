@@ -7,8 +7,9 @@ use std::{
     time::Duration,
 };
 use toolgate::{
-    Client, ErrorKind, HandlerExit, RefusalReason, Server, Structured, Tool,
+    Client, HandlerExit, Server, Structured, Tool,
     client::{CallEvent, CallState},
+    core::{ErrorKind, RefusalReason},
 };
 use toolgate_policy::RateQuota;
 

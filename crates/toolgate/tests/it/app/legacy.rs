@@ -8,9 +8,9 @@ use std::{
 };
 use tokio::{sync::oneshot, task::JoinHandle};
 use toolgate::{
-    BoxFuture, Call, Catalog, ChangeFilter, ChangeStream, Client, Error, ErrorKind, Item,
-    ListRequest, Origin, Outcome, Service,
+    Call, Client, Error, Outcome, Service,
     client::{ClientBuilder, SamplingResponse},
+    core::{BoxFuture, Catalog, ChangeFilter, ChangeStream, ErrorKind, Item, ListRequest, Origin},
     edge::{self, ServerLimits},
     handlers::ask::Reply,
 };
@@ -26,7 +26,7 @@ impl Service for Bare {
     fn call(&self, _: Call) -> BoxFuture<'_, Result<Outcome, Error>> {
         Box::pin(async {
             let text = "a\u{202e}b\u{e0041}\u{1b}[2J";
-            Ok(Outcome::Done(toolgate::Output::text(text)))
+            Ok(Outcome::Done(toolgate::core::Output::text(text)))
         })
     }
 
@@ -39,7 +39,7 @@ impl Service for Bare {
 pub(crate) async fn bare() -> Client {
     let def = json!({"name": "sly", "description": "Harmless\u{200b}\u{e0041}.",
         "inputSchema": {"type": "object"}});
-    let def = toolgate::Definition::tool(toolgate::Json::from_value(&def)).unwrap();
+    let def = toolgate::core::Definition::tool(toolgate::Json::from_value(&def)).unwrap();
     let origin = Origin {
         server: "bare".into(),
         trusted: false,

@@ -7,8 +7,9 @@ use std::{
     time::Duration,
 };
 use toolgate::{
-    Client, Cx, ErrorKind, HandlerExit, Structured, Tool,
+    Client, Cx, HandlerExit, Structured, Tool,
     client::ClientBuilder,
+    core::ErrorKind,
     handlers::ItemRegistry,
     policy::{PinEvent, PinEventKind},
 };

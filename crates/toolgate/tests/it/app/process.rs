@@ -7,7 +7,7 @@ use std::{
     sync::{Arc, Mutex},
     time::Duration,
 };
-use toolgate::{Client, ErrorKind, client::ClientBuilder};
+use toolgate::{Client, client::ClientBuilder, core::ErrorKind};
 
 /// A bound on a hang.
 const HANG: Duration = Duration::from_secs(30);

@@ -4,8 +4,9 @@ use super::sample_server::{ASKING, REVISIONS, client};
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
 use toolgate::{
-    CallResult, Client, Error, ErrorKind, RequiredCapability,
+    CallResult, Client, Error,
     client::{ClientBuilder, SamplingResponse},
+    core::{ErrorKind, RequiredCapability},
     handlers::ask::{Reply, Root},
 };
 

@@ -2,7 +2,10 @@
 
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
-use toolgate::{Client, ErrorKind, RefusalReason};
+use toolgate::{
+    Client,
+    core::{ErrorKind, RefusalReason},
+};
 use toolgate_testkit::ScriptedServer;
 
 const URI: &str = "skill://refunds/SKILL.md";

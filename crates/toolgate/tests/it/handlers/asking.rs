@@ -8,7 +8,8 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering::Relaxed},
 };
 use toolgate::{
-    Error, ErrorKind,
+    Error,
+    core::ErrorKind,
     edge::{
         self,
         http::{HttpEndpoint, HttpLimits},

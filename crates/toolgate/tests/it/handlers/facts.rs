@@ -5,7 +5,9 @@ use http_body_util::BodyExt;
 use serde_json::{Value, json};
 use std::{sync::Arc, time::Duration};
 use toolgate::{
-    Definition, ItemKind, Json, edge,
+    Json,
+    core::{Definition, ItemKind},
+    edge,
     handlers::{
         Cx, HandlerExit, LogLevel, Prompt, Resource, ResourceContents, ResourceTemplate, Server,
         Tool, ask,

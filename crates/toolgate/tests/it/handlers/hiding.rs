@@ -3,9 +3,11 @@
 use super::peer::{NEWEST_REVISION, Peer, REVISIONS};
 use serde_json::json;
 use toolgate::{
-    Call, Caller, HandlerExit, Item, MaybeReady, Rule, RuleDecision,
+    Call, Caller, HandlerExit,
+    core::{Item, MaybeReady},
     edge::ServerLimits,
     handlers::{Resource, ResourceContents, ResourceTemplate, Server},
+    rule::{Rule, RuleDecision},
 };
 
 /// Hides what is named so.

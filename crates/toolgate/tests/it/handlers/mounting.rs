@@ -7,12 +7,16 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering::Relaxed},
 };
 use toolgate::{
-    Caller, DefinitionOverride, Item, MaybeReady, Rule, RuleDecision, edge,
+    Caller,
+    aggregate::DefinitionOverride,
+    core::{Item, MaybeReady},
+    edge,
     handlers::{
         Cx, HandlerExit, ItemRegistry, Prompt, Resource, ResourceContents, ResourceTemplate,
         Server, TaskSupport, Tool, ask,
     },
     policy::RateQuota,
+    rule::{Rule, RuleDecision},
 };
 
 fn tool(name: &'static str) -> Tool {

@@ -6,7 +6,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use toolgate::{
-    Content, Error, ErrorKind, PromptMessage, edge,
+    Content, Error,
+    core::{ErrorKind, PromptMessage},
+    edge,
     handlers::{
         Cx, HandlerExit, Prompt, Resource, ResourceContents, ResourceTemplate, Server, Structured,
         Tool, ask,

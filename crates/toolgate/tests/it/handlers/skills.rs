@@ -5,7 +5,7 @@ use std::{
     os::unix::fs::symlink,
     path::{Path, PathBuf},
 };
-use toolgate::{Client, Server, Skill};
+use toolgate::{Client, Server, handlers::Skill};
 
 const HEAD: &str = "---\nname: refunds\ndescription: How to refund\nallowed-tools: Bash\n---\n\n";
 

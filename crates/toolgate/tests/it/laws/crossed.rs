@@ -9,9 +9,10 @@ use tokio::{
     net::TcpListener,
 };
 use toolgate::{
-    Caller, Cx, HandlerExit, Origin, Server, Service, Tool,
+    Caller, Cx, HandlerExit, Server, Service, Tool,
     aggregate::{Aggregate, AggregateMember},
     client::{HttpOptions, RemoteOptions, RemoteServer},
+    core::Origin,
     edge::{
         ProtocolServer, ServerLimits,
         http::{HttpEndpoint, HttpLimits},

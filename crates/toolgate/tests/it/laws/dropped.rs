@@ -17,10 +17,13 @@ use std::{
 };
 use tokio::io::{duplex, split};
 use toolgate::{
-    BoxFuture, Call, Caller, Catalog, ChangeCounters, ChangeFilter, ChangeStream, Definition,
-    Error, ErrorKind, InputRequest, InputRequestKind, InputRequests, Item, ItemKind, Json,
-    ListRequest, Origin, Outcome, Output, Pipeline, Progress, ReporterEvent, Service,
+    Call, Caller, Error, Json, Outcome, Service,
     client::{RemoteOptions, RemoteServer},
+    core::{
+        BoxFuture, Catalog, ChangeCounters, ChangeFilter, ChangeStream, Definition, ErrorKind,
+        InputRequest, InputRequestKind, InputRequests, Item, ItemKind, ListRequest, Origin, Output,
+        Pipeline, Progress, ReporterEvent,
+    },
     edge::{self, ServerLimits, stdio},
 };
 use toolgate_policy::{AuditRecorder, ConcurrencyLimit, Policy};

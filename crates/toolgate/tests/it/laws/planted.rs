@@ -10,8 +10,9 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use tokio::io::{duplex, split};
 use toolgate::{
-    Caller, ItemKind, ListRequest, Origin, Service,
+    Caller, Service,
     client::{RemoteOptions, RemoteServer},
+    core::{ItemKind, ListRequest, Origin},
     edge::{self, ServerLimits, stdio},
 };
 use toolgate_policy::Policy;

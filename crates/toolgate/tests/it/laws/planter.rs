@@ -6,10 +6,13 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering::Relaxed},
 };
 use toolgate::{
-    BoxFuture, Call, Catalog, ChangeFilter, ChangeStream, Content, Definition, Error, ErrorKind,
-    InputRequest, InputRequestKind, InputRequests, Item, ItemKind, Json, ListRequest, LogMessage,
-    Origin, Outcome, Output, Progress, PromptMessage, PromptResult, ReadResult, ReporterEvent,
-    SchemaViolation, Service, ToolResult,
+    Call, Content, Error, Json, Outcome, Service,
+    core::{
+        BoxFuture, Catalog, ChangeFilter, ChangeStream, Definition, ErrorKind, InputRequest,
+        InputRequestKind, InputRequests, Item, ItemKind, ListRequest, LogMessage, Origin, Output,
+        Progress, PromptMessage, PromptResult, ReadResult, ReporterEvent, SchemaViolation,
+        ToolResult,
+    },
 };
 use toolgate_protocol::method::{complete::CompleteResult, list::CacheHint, operation::Op};
 
@@ -35,7 +38,7 @@ pub(super) const HIDDEN: [char; 16] = [
 
 pub(super) struct Planter {
     next: AtomicUsize,
-    stale: tokio::sync::watch::Sender<toolgate::ChangeCounters>,
+    stale: tokio::sync::watch::Sender<toolgate::core::ChangeCounters>,
 }
 
 impl Planter {

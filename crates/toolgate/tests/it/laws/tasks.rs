@@ -22,8 +22,11 @@ use std::{
 };
 use tokio::sync::{Notify, watch};
 use toolgate::{
-    BoxFuture, Call, Catalog, ChangeCounters, ChangeFilter, ChangeStream, Definition, Error, Item,
-    ItemKind, Json, ListRequest, Origin, Outcome, Output, Service, ToolResult,
+    Call, Error, Json, Outcome, Service,
+    core::{
+        BoxFuture, Catalog, ChangeCounters, ChangeFilter, ChangeStream, Definition, Item, ItemKind,
+        ListRequest, Origin, Output, ToolResult,
+    },
     edge::{self, ServerCapabilities, ServerLimits, TaskOffer},
     handlers::{HandlerExit, Server, TaskSupport, Tool},
 };

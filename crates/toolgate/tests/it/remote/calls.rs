@@ -14,8 +14,12 @@ use std::{
 };
 use tokio::{io::AsyncWrite, join};
 use toolgate::{
-    Call, CallReporter, Caller, ClientCapabilities, Error, ErrorKind, EventSink, InputRequestKind,
-    Json, Op, Outcome, Output, ReporterEvent, RequiredCapability, Service, client::RemoteServer,
+    Call, Caller, Error, Json, Outcome, Service,
+    client::RemoteServer,
+    core::{
+        CallReporter, ClientCapabilities, ErrorKind, EventSink, InputRequestKind, Op, Output,
+        ReporterEvent, RequiredCapability,
+    },
 };
 use toolgate_protocol::{
     json::JsonLimits,

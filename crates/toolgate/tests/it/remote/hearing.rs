@@ -3,7 +3,11 @@
 use super::peer::{Peer, legacy, modern, soon};
 use serde_json::{Value, json};
 use std::time::Duration;
-use toolgate::{Caller, ChangeFilter, ChangeStream, Service, client::RemoteServer};
+use toolgate::{
+    Caller, Service,
+    client::RemoteServer,
+    core::{ChangeFilter, ChangeStream},
+};
 
 async fn hear(remote: &RemoteServer, uris: &[&str]) -> ChangeStream {
     let want = ChangeFilter {
@@ -72,7 +76,7 @@ async fn a_server_that_tells_nothing_is_not_asked() {
     peer.notify("notifications/resources/list_changed", json!({}))
         .await;
     let changed = soon(changes.next()).await.unwrap();
-    assert_eq!(changed.lists, [toolgate::ItemKind::Resource]);
+    assert_eq!(changed.lists, [toolgate::core::ItemKind::Resource]);
 }
 
 /// A refusal is no subscription: the next who listens asks again, and nobody ends what never began.

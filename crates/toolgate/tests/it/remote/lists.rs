@@ -5,7 +5,9 @@ use serde_json::{Value, json};
 use std::{sync::Arc, time::Duration};
 use tokio::{join, time::advance};
 use toolgate::{
-    Caller, Catalog, ChangeFilter, ErrorKind, ListRequest, Service, client::RemoteServer,
+    Caller, Service,
+    client::RemoteServer,
+    core::{Catalog, ChangeFilter, ErrorKind, ListRequest},
 };
 
 /// Lists while the server answers with these pages.
@@ -271,7 +273,7 @@ async fn a_modern_server_tells_changes_by_a_subscription() {
         .await;
     assert_eq!(
         changes.next().await.unwrap().lists,
-        [toolgate::ItemKind::Tool],
+        [toolgate::core::ItemKind::Tool],
         "only the one that belongs to the subscription counts"
     );
     assert_eq!(remote.status().counters.stray_notifications, 2);

@@ -5,7 +5,9 @@ use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
 use tokio::join;
 use toolgate::{
-    Call, CallReporter, Caller, EventSink, ReporterEvent, Service, client::RemoteServer,
+    Call, Caller, Service,
+    client::RemoteServer,
+    core::{CallReporter, EventSink, ReporterEvent},
 };
 
 #[derive(Default)]

@@ -5,8 +5,9 @@ use serde_json::{Value, json};
 use std::{sync::Arc, time::Duration};
 use tokio::task::JoinHandle;
 use toolgate::{
-    Call, Caller, Error, InputRequestKind, InputRequests, Json, Outcome, Output, Service,
+    Call, Caller, Error, Json, Outcome, Service,
     client::RemoteServer,
+    core::{InputRequestKind, InputRequests, Output},
 };
 use toolgate_protocol::json::JsonLimits;
 

@@ -9,8 +9,9 @@ use std::{
 };
 use tokio::{io::DuplexStream, task::JoinHandle};
 use toolgate::{
-    Call, Caller, ItemKind, Json, ListRequest, Origin,
+    Call, Caller, Json,
     client::{OpenError, RemoteOptions, RemoteServer},
+    core::{ItemKind, ListRequest, Origin},
 };
 use toolgate_protocol::json::JsonLimits;
 use toolgate_testkit::{self as kit, ScriptedServer};

@@ -8,8 +8,9 @@ use std::{
 };
 use tokio::{join, time::Instant};
 use toolgate::{
-    Call, CallReporter, Caller, ClientCapabilities, ErrorKind, EventSink, Json, Op, Outcome,
-    ReporterEvent, Service, client::RemoteServer,
+    Call, Caller, Json, Outcome, Service,
+    client::RemoteServer,
+    core::{CallReporter, ClientCapabilities, ErrorKind, EventSink, Op, ReporterEvent},
 };
 
 const EXTENSION: &str = "io.modelcontextprotocol/tasks";

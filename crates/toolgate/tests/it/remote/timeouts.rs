@@ -5,8 +5,9 @@ use serde_json::{Value, json};
 use std::{sync::Arc, time::Duration};
 use tokio::time::Instant;
 use toolgate::{
-    Call, Caller, ChangeFilter, ItemKind, Json, ListRequest, Op, Pipeline, Service,
+    Call, Caller, Json, Service,
     client::{OpenError, RemoteServer},
+    core::{ChangeFilter, ItemKind, ListRequest, Op, Pipeline},
 };
 use toolgate_policy::{CallTimeout, PerServer, Policy};
 
@@ -98,7 +99,7 @@ async fn calls(pipeline: &Pipeline, peer: &mut Peer, lists: &Value) -> usize {
         let error = outcome.unwrap_err();
         assert_eq!(
             *error.kind(),
-            toolgate::ErrorKind::TimedOut,
+            toolgate::core::ErrorKind::TimedOut,
             "{method} {error}"
         );
     }

@@ -3,7 +3,7 @@
 use super::peer::{call, legacy, legacy_with, options, soon, start, welcome};
 use serde_json::json;
 use tokio::join;
-use toolgate::{ErrorKind, Outcome, Service};
+use toolgate::{Outcome, Service, core::ErrorKind};
 
 #[tokio::test(start_paused = true)]
 async fn a_bad_line_is_counted_and_the_stream_goes_on() {

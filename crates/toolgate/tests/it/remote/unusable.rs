@@ -5,8 +5,9 @@ use serde_json::{Value, json};
 use std::time::Duration;
 use tokio::{join, time::Instant};
 use toolgate::{
-    Error, ErrorKind, Outcome, Service,
+    Error, Outcome, Service,
     client::{OpenError, RemoteServer},
+    core::ErrorKind,
 };
 use toolgate_protocol::memory_budget::{BudgetScope, MemoryBudget};
 

@@ -15,8 +15,9 @@ use std::{
     },
 };
 use toolgate::{
-    BoxFuture, Service,
+    Service,
     client::{HttpOptions, RemoteServer},
+    core::BoxFuture,
 };
 use toolgate_auth::client::{
     AuthError, AuthErrorKind, CredentialProvider, CredentialRequest, RejectedResponse,

@@ -6,7 +6,11 @@ use super::{
     server::{Asked, Server, legacy, modern, soon},
 };
 use serde_json::{Value, json};
-use toolgate::{Catalog, ErrorKind, NoteAction, Service, client::RemoteServer};
+use toolgate::{
+    Service,
+    client::RemoteServer,
+    core::{Catalog, ErrorKind, NoteAction},
+};
 
 fn marked(name: &str, properties: Value) -> Value {
     json!({"name": name, "inputSchema": {"type": "object", "properties": properties}})

@@ -6,8 +6,9 @@ use super::{
 };
 use serde_json::{Value, json};
 use toolgate::{
-    ErrorKind, Service,
+    Service,
     client::{HttpOptions, OpenError, RemoteServer},
+    core::ErrorKind,
 };
 
 /// Holds: HTTPM-05, HTTPM-06, HTTPM-07, HTTPM-18, HTTPM-24, VER-11.

@@ -7,8 +7,9 @@ use super::{
 };
 use serde_json::json;
 use toolgate::{
-    Call, Error, ErrorKind, InputRequestKind, Json, Outcome, Service,
+    Call, Error, Json, Outcome, Service,
     client::{HttpOptions, RemoteOptions, RemoteServer},
+    core::{ErrorKind, InputRequestKind},
 };
 use toolgate_protocol::json::JsonLimits;
 

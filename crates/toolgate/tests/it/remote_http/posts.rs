@@ -5,7 +5,7 @@ use super::{
     server::{Asked, Server, legacy, modern},
 };
 use serde_json::{Value, json};
-use toolgate::{Call, Caller, Error, Json, Op, Outcome, Service, client::RemoteServer};
+use toolgate::{Call, Caller, Error, Json, Outcome, Service, client::RemoteServer, core::Op};
 
 fn text(outcome: Result<Outcome, Error>) -> Result<String, String> {
     match outcome.map_err(|error| error.public_message().to_owned())? {

@@ -12,8 +12,9 @@ use tokio::{
     net::{TcpListener, TcpStream},
 };
 use toolgate::{
-    CallReporter, Caller, ChangeFilter, ChangeStream, EventSink, ReporterEvent, Service,
+    Caller, Service,
     client::{HttpOptions, RemoteOptions, RemoteServer},
+    core::{CallReporter, ChangeFilter, ChangeStream, EventSink, ReporterEvent},
 };
 
 /// A bound on a hang, not a measurement.

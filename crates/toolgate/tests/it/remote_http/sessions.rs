@@ -6,7 +6,7 @@ use super::{
 };
 use crate::remote::peer::{all, call};
 use serde_json::{Value, json};
-use toolgate::{Caller, ChangeFilter, Service, client::OpenError};
+use toolgate::{Caller, Service, client::OpenError, core::ChangeFilter};
 
 /// Plays the handshake that follows the end of a session.
 async fn handshake(server: &Server, session: &str) {

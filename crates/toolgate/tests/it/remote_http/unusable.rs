@@ -8,7 +8,7 @@ use super::{
     server::{legacy, modern, soon, start_with},
 };
 use serde_json::json;
-use toolgate::{ErrorKind, Service, client::HttpOptions};
+use toolgate::{Service, client::HttpOptions, core::ErrorKind};
 
 #[tokio::test]
 async fn a_response_over_a_limit_or_that_is_not_json_ends_its_call_at_once() {

@@ -15,11 +15,13 @@ use std::{
     sync::{Arc, Mutex},
 };
 use toolgate::{
-    Call, Caller, Item, Json, MaybeReady, Pipeline, Rule, RuleDecision,
+    Call, Caller, Json,
+    core::{Item, MaybeReady, Pipeline},
     edge::{
         ProtocolServer, ServerLimits,
         http::{HttpEndpoint, HttpLimits},
     },
+    rule::{Rule, RuleDecision},
 };
 
 /// The longest message in these tests, in bytes.

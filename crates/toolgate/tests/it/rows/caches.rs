@@ -6,8 +6,8 @@ use crate::remote::peer::{Peer, modern, tool};
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
 use toolgate::{
-    BoxFuture, Call, Catalog, ChangeFilter, ChangeStream, Error, ListRequest, Outcome, Pipeline,
-    Service,
+    Call, Error, Outcome, Service,
+    core::{BoxFuture, Catalog, ChangeFilter, ChangeStream, ListRequest, Pipeline},
     edge::{
         ProtocolServer, ServerLimits,
         http::{HttpEndpoint, HttpLimits},

@@ -12,8 +12,11 @@ use tokio::io::{
     AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf,
 };
 use toolgate::{
-    BoxFuture, Call, Caller, Catalog, ChangeFilter, ChangeStream, Definition, Error, Item,
-    ItemKind, Json, ListRequest, Origin, Outcome, Output, Service,
+    Call, Caller, Error, Json, Outcome, Service,
+    core::{
+        BoxFuture, Catalog, ChangeFilter, ChangeStream, Definition, Item, ItemKind, ListRequest,
+        Origin, Output,
+    },
     edge::{
         ProtocolServer, ServerLimits,
         http::{HttpEndpoint, HttpLimits},
@@ -95,7 +98,7 @@ impl CallObserver for Watching {
     }
 
     fn on_stage(&self, _: &str, _: &CallStage) {}
-    fn on_progress(&self, _: &str, _: &toolgate::Progress) {}
+    fn on_progress(&self, _: &str, _: &toolgate::core::Progress) {}
 
     fn on_end(&self, id: &str, end: &CallEnd) {
         let call = self.open.lock().unwrap().remove(id).unwrap();

@@ -6,7 +6,8 @@ use super::{
 };
 use std::{collections::BTreeMap, sync::Arc};
 use toolgate::{
-    Pipeline, Service,
+    Service,
+    core::Pipeline,
     edge::{
         ProtocolServer, ServerLimits,
         http::{HttpEndpoint, HttpLimits},

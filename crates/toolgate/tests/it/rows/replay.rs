@@ -9,7 +9,8 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering::SeqCst},
 };
 use toolgate::{
-    BoxFuture, Call, Catalog, ChangeFilter, ChangeStream, Error, ListRequest, Outcome, Service,
+    Call, Error, Outcome, Service,
+    core::{BoxFuture, Catalog, ChangeFilter, ChangeStream, ListRequest},
     edge::{
         ProtocolServer, ServerLimits,
         http::{HttpEndpoint, HttpLimits},

@@ -13,8 +13,9 @@ use serde_json::{Value, json};
 use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use toolgate::{
-    Call, Caller, ChangeFilter, Cx, HandlerExit, ItemKind, Json, ListRequest, Op, Service,
+    Call, Caller, Cx, HandlerExit, Json, Service,
     client::RemoteServer,
+    core::{ChangeFilter, ItemKind, ListRequest, Op},
     edge::stdio,
     handlers::{Server, Tool, ask},
 };

@@ -15,9 +15,12 @@ mod transcripts;
 
 use std::sync::Arc;
 use toolgate::{
-    BoxFuture, Call, Catalog, ChangeCounters, ChangeFilter, ChangeStream, Content, Definition,
-    Error, ErrorKind, InputRequest, InputRequestKind, InputRequests, Item, ItemKind, Json,
-    ListRequest, Origin, Outcome, Output, Progress, ReporterEvent, Service, ToolResult,
+    Call, Content, Error, Json, Outcome, Service,
+    core::{
+        BoxFuture, Catalog, ChangeCounters, ChangeFilter, ChangeStream, Definition, ErrorKind,
+        InputRequest, InputRequestKind, InputRequests, Item, ItemKind, ListRequest, Origin, Output,
+        Progress, ReporterEvent, ToolResult,
+    },
     edge::{ProtocolServer, Rejection, RejectionLog, ServerLimits},
 };
 
@@ -142,7 +145,7 @@ impl Service for Scripted {
                     std::future::pending().await
                 }
                 "invalid" => {
-                    let problem = toolgate::SchemaViolation {
+                    let problem = toolgate::core::SchemaViolation {
                         path: "/a".into(),
                         expected: "an integer".into(),
                         received: "a string".into(),

@@ -9,7 +9,8 @@ use std::{
 };
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines, ReadHalf, WriteHalf, split};
 use toolgate::{
-    BoxFuture, Caller,
+    Caller,
+    core::BoxFuture,
     edge::{MissedPings, ProtocolServer, Rejection, RejectionLog, ServerLimits, stdio},
 };
 

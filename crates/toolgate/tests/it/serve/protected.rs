@@ -17,14 +17,16 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 use toolgate::{
-    Call, Cx, Http, Item, MaybeReady, Rule, RuleDecision, Server,
+    Call, Cx, Http, Server,
     auth::{
         Url,
         jose::encode,
         resource::{ResourceServer, TrustedIssuer},
     },
+    core::{Item, MaybeReady},
     edge::http::Body,
     policy::{GlobPattern, RequiredScopes, ScopeRule},
+    rule::{Rule, RuleDecision},
     tool,
 };
 use toolgate_testkit::canary::spellings;

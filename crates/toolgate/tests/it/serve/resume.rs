@@ -17,8 +17,11 @@ use std::{
 };
 use tokio::sync::mpsc;
 use toolgate::{
-    BoxFuture, Call, Catalog, ChangeFilter, ChangeStream, Definition, Error, Item, ItemKind, Json,
-    ListRequest, Origin, Outcome, Output, Progress, ReporterEvent, Service,
+    Call, Error, Json, Outcome, Service,
+    core::{
+        BoxFuture, Catalog, ChangeFilter, ChangeStream, Definition, Item, ItemKind, ListRequest,
+        Origin, Output, Progress, ReporterEvent,
+    },
     edge::http::{HttpEndpoint, HttpLimits, ResumeLimits},
 };
 

@@ -89,12 +89,12 @@ pub(crate) fn served(tasks: TaskLimits) -> (Arc<ProtocolServer>, Arc<Hand>) {
     });
     let breaks = Tool::dynamic("breaks", object.clone(), |_, _| async {
         Err::<String, _>(HandlerExit::error(toolgate::Error::new(
-            toolgate::ErrorKind::Bug,
+            toolgate::core::ErrorKind::Bug,
             "it broke",
         )))
     });
     let answers = Tool::dynamic("answers", object.clone(), |_, _| async {
-        let kind = toolgate::ErrorKind::JsonRpc(-32050);
+        let kind = toolgate::core::ErrorKind::JsonRpc(-32050);
         Err::<String, _>(HandlerExit::error(toolgate::Error::new(
             kind,
             "no such page",

@@ -1,7 +1,7 @@
 //! Audit records in the formats of other systems.
 
 use serde_json::{Value, json};
-use toolgate::visible;
+use toolgate_core::visible;
 use toolgate_journal::read::SegmentLine;
 
 /// Returns a text field of a record; empty if absent.

@@ -2,7 +2,7 @@
 
 use super::formats;
 use serde_json::Value;
-use toolgate::{visible, visible_line};
+use toolgate_core::{visible, visible_line};
 use toolgate_journal::read::SegmentLine;
 use toolgate_protocol::method::tasks::format_iso8601;
 

@@ -5,7 +5,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use toolgate::{
-    Content, Json, PromptMessage, ToolResult, edge,
+    Content, Json,
+    core::{PromptMessage, ToolResult},
+    edge,
     edge::ServerLimits,
     handlers::{
         Cx, HandlerExit, IntoOutput, ItemRegistry, LogLevel, Prompt, Resource, ResourceContents,
