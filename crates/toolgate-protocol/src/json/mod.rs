@@ -4,6 +4,7 @@
 //! records.
 
 mod canonical;
+mod deserialize;
 mod edit;
 mod keys;
 mod lexer;
@@ -14,6 +15,7 @@ mod number;
 mod reader;
 pub mod rfc8785;
 mod scan;
+mod serialize;
 mod text;
 mod value;
 mod view;
@@ -33,6 +35,18 @@ use std::{borrow::Cow, fmt, ops::Range, sync::Arc};
 
 /// JSON value as text that has passed the strict reader. Cheap to clone; parts share the buffer of the whole and keep
 /// it alive.
+///
+/// It can be a field of your own types: `serde_json` reads and writes the raw text.
+///
+/// ```
+/// use toolgate_protocol::json::Json;
+///
+/// let text = r#"{"big":18446744073709551616,"exact":1.10}"#;
+/// let json: Json = serde_json::from_str(text)?;
+/// assert_eq!(serde_json::to_string(&json)?, text);
+/// assert!(serde_json::from_str::<Json>(r#"{"a":1,"a":2}"#).is_err(), "the strict reader reads it");
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Clone)]
 pub struct Json {
     text: Arc<JsonText>,

@@ -1,6 +1,6 @@
 //! `resources/read`: contents of a resource.
 
-use super::{list::CacheHint, meta};
+use super::{list::CacheHint, meta, resource_contents::ResourceContents};
 use crate::json::{Json, JsonKind};
 
 /// Method name `resources/read`, which returns the contents of a resource.
@@ -43,6 +43,14 @@ impl ReadResult {
                 .as_ref()
                 .and_then(meta::without_reserved_keys),
         })
+    }
+}
+
+impl ReadResult {
+    /// Returns the contents of the resource with typed accessors: text or decoded bytes.
+    pub fn parts(&self) -> impl Iterator<Item = ResourceContents> + '_ {
+        let parts = self.contents.iter().cloned();
+        parts.map(|json| ResourceContents { json })
     }
 }
 

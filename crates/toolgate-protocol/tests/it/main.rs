@@ -17,6 +17,7 @@ mod limits;
 mod messages;
 mod mutations;
 mod random;
+mod serde;
 mod server_text;
 mod tables;
 

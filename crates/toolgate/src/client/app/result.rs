@@ -1,7 +1,7 @@
 //! Tool results.
 
 use serde::de::DeserializeOwned;
-use toolgate_core::{Content, ContentKind, Error, ErrorKind, Json, ToolResult};
+use toolgate_core::{Content, Error, ErrorKind, Json, ToolResult};
 
 /// Result of a tool call (`tools/call`) of a client. A failure of the tool itself is also a result: see
 /// [`CallResult::is_error`], and give it to the model.
@@ -16,10 +16,7 @@ impl CallResult {
 
     /// Returns all text content blocks of the result, joined with newlines.
     pub fn text(&self) -> String {
-        let texts = self.0.content.iter().filter_map(|block| match block.kind {
-            ContentKind::Text => block.json.get("text")?.string(),
-            _ => None,
-        });
+        let texts = self.0.content.iter().filter_map(Content::as_text);
         texts.collect::<Vec<_>>().join("\n")
     }
 
