@@ -1,5 +1,7 @@
 //! Short forms for serving a [`Server`] over stdio, or as an HTTP service that a router mounts.
 
+mod stop_signals;
+
 use crate::{
     edge::{
         self,
@@ -8,7 +10,10 @@ use crate::{
     handlers::{BuildError, Server},
 };
 use http::{Request, Response, StatusCode};
-use std::{convert::Infallible, fmt, future::Future, io, pin::Pin, sync::Arc, task};
+use std::{
+    convert::Infallible, fmt, future::Future, io, pin::Pin, sync::Arc, task, time::Duration,
+};
+use stop_signals::StopSignals;
 use toolgate_auth::resource::ResourceServer;
 use toolgate_core::Caller;
 
@@ -42,6 +47,10 @@ impl std::error::Error for ServeError {
 /// Serves an MCP server over stdio until standard input ends, in every protocol revision. Nothing else may write to
 /// standard output meanwhile. The caller's name is `stdio`.
 ///
+/// SIGTERM and SIGINT (Ctrl-C on Windows) end it without an error: new requests are rejected, calls in flight may
+/// complete within one second and are then cancelled, and their responses are written. To
+/// stop for another reason, or with another time limit, use [`edge::stdio::serve_until`].
+///
 /// ```no_run
 /// # use toolgate::handlers::Server;
 /// # async fn f() -> Result<(), toolgate::ServeError> {
@@ -53,10 +62,22 @@ impl std::error::Error for ServeError {
 /// [`ServeError::Build`] if the server cannot be built; [`ServeError::Stream`] if reading or writing fails.
 pub async fn stdio(server: Server) -> Result<(), ServeError> {
     let server = server.build().map_err(ServeError::Build)?;
+    let mut signals = StopSignals::listen().map_err(ServeError::Stream)?;
     let (input, output) = edge::standard::streams();
-    let served = edge::stdio::serve(server, Caller::new("stdio"), input, output);
+    let closing = server.clone();
+    let stop = async move {
+        signals.recv().await;
+        closing.close();
+        tokio::time::sleep(STDIO_SHUTDOWN_GRACE).await;
+    };
+    let caller = Caller::new("stdio");
+    let served = edge::stdio::serve_until(server, caller, input, output, stop);
     served.await.map_err(ServeError::Stream)
 }
+
+/// Time in which calls in flight may complete after a signal. Clients send SIGKILL as early as two seconds after
+/// SIGTERM, so it is below that.
+const STDIO_SHUTDOWN_GRACE: Duration = Duration::from_secs(1);
 
 /// Returns a `tower` service that serves an MCP server over HTTP, to mount in axum or another framework under one path.
 ///

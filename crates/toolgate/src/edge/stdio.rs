@@ -56,13 +56,45 @@ pub async fn serve(
     reader: impl AsyncRead + Send + Unpin,
     writer: impl AsyncWrite + Send + Unpin,
 ) -> io::Result<()> {
+    serve_until(server, caller, reader, writer, std::future::pending()).await
+}
+
+/// Serves one MCP client like [`serve`], and ends when `stop` completes: requests still in flight are cancelled, and
+/// the responses that were already made are written. For a graceful shutdown, `stop` calls [`ProtocolServer::close`]
+/// and then waits for as long as running calls may take.
+///
+/// ```
+/// # use std::{sync::Arc, time::Duration};
+/// # use toolgate::{core::Caller, edge::{self, ProtocolServer}};
+/// # async fn f(server: Arc<ProtocolServer>) -> std::io::Result<()> {
+/// let closing = server.clone();
+/// let stop = async move {
+///     let _ = tokio::signal::ctrl_c().await;
+///     closing.close(); // rejects new requests; serving ends as soon as no call is running
+///     tokio::time::sleep(Duration::from_secs(5)).await;
+/// };
+/// let (input, output) = edge::standard::streams();
+/// edge::stdio::serve_until(server, Caller::new("stdio"), input, output, stop).await
+/// # }
+/// ```
+///
+/// # Errors
+/// An I/O error of either stream. End of file is not an error.
+pub async fn serve_until(
+    server: Arc<ProtocolServer>,
+    caller: Caller,
+    reader: impl AsyncRead + Send + Unpin,
+    writer: impl AsyncWrite + Send + Unpin,
+    stop: impl Future<Output = ()> + Send,
+) -> io::Result<()> {
     let (outlet, frames) = server.responder(&caller);
     let modern = Arc::new(StatelessRequestTable::new(server.limits.max_in_flight));
     let legacy = Arc::new(OnceLock::new());
     // In its own set, so that it is polled only when it is woken, not for each message.
     let drained = wait_until_drained(server.clone(), legacy.clone(), modern.clone());
-    let mut over: FuturesUnordered<BoxFuture<'static, ()>> = FuturesUnordered::new();
+    let mut over: FuturesUnordered<BoxFuture<'_, ()>> = FuturesUnordered::new();
     over.push(Box::pin(drained));
+    over.push(Box::pin(stop));
     let pings = server.limits.ping_interval.is_some();
     let opened = pings.then(|| {
         let (opened, open) = oneshot::channel();

@@ -9,6 +9,8 @@ mod ids;
 mod pings;
 mod protected;
 mod resume;
+#[cfg(unix)]
+mod shutdown;
 mod sse_2024;
 mod stdio;
 mod transcripts;
