@@ -2,7 +2,7 @@
 
 use crate::{
     CallReporter, DecisionLog, Error, ErrorKind, HeldPermits, Item, ItemNote, NoteAction,
-    Principal, RefusalReason, Round, TaskControl,
+    Principal, RefusalReason, Round, TaskControl, TransportParts,
 };
 use serde_json::Value;
 use std::{
@@ -324,6 +324,22 @@ pub struct RequestInfo {
     pub client: Option<Arc<str>>,
     /// JSON-RPC id of the request, as the client wrote it.
     pub request: Option<String>,
+    /// Transport-specific parts of the request, for the handlers of a server; `None` in the gateway.
+    pub transport_parts: Option<TransportParts>,
+}
+
+impl RequestInfo {
+    /// Returns the information without the transport-specific parts, to keep it for longer than the request.
+    #[must_use]
+    pub fn without_transport_parts(self: &Arc<RequestInfo>) -> Arc<RequestInfo> {
+        match self.transport_parts {
+            None => self.clone(),
+            Some(_) => Arc::new(RequestInfo {
+                transport_parts: None,
+                ..RequestInfo::clone(self)
+            }),
+        }
+    }
 }
 
 /// Empty request information, shared by all new calls.

@@ -27,6 +27,7 @@ pub mod sanitizer;
 mod service;
 mod starting;
 mod task_control;
+mod transport_parts;
 mod visibility_cache;
 mod visible;
 
@@ -77,4 +78,5 @@ pub use toolgate_protocol::{
         trace::TraceContext,
     },
 };
+pub use transport_parts::TransportParts;
 pub use visible::{escape_bidi, visible, visible_line};

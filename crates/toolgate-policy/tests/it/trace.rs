@@ -36,6 +36,7 @@ async fn begin_is_on_the_disk_before_the_call_leaves_and_end_before_the_answer()
         transport: "http",
         client: Some("cursor 1".into()),
         request: Some("7".into()),
+        transport_parts: None,
     });
     fixture.go(call).await.unwrap();
     let last = toolgate_journal::read::tail(&fixture.dir, 1)

@@ -1,12 +1,12 @@
 //! JSON-RPC batches: several messages in one JSON array, allowed in revision 2025-03-26.
 
 use super::{
+    call::MessageSender,
     handshake::InitializedClient,
     responder::{OutgoingFrame, OutgoingFrames, Responder},
     response,
 };
 use std::sync::Arc;
-use toolgate_core::Caller;
 use toolgate_protocol::{
     batch::read_batch,
     dialect::Dialect,
@@ -40,7 +40,7 @@ impl MessageBatch {
     pub(crate) async fn receive(
         self,
         legacy: &Arc<InitializedClient>,
-        caller: &Caller,
+        sender: &MessageSender,
         outlet: &Responder,
     ) {
         let (own, frames) = legacy.responder();
@@ -51,7 +51,7 @@ impl MessageBatch {
         tokio::spawn(collect_replies(frames, outlet.clone()));
         for message in self.0 {
             match message {
-                Ok(message) => legacy.receive_as(caller.clone(), message, &own).await,
+                Ok(message) => legacy.receive_as(sender.clone(), message, &own).await,
                 Err(bad) if !bad.is_answered() => {}
                 Err(bad) => {
                     let wrong = RpcError::new(code::INVALID_REQUEST, bad.reason);

@@ -11,7 +11,7 @@ use super::{
 use std::sync::Arc;
 use toolgate_core::{
     Call, CallReporter, Caller, ClientCapabilities, DecisionLog, Error, ErrorKind, HeldPermits,
-    RequestInfo, Round,
+    RequestInfo, Round, TransportParts,
 };
 use toolgate_protocol::{
     dialect::Dialect,
@@ -41,6 +41,24 @@ pub(crate) struct RequestContext {
     pub(crate) session_tasks: Option<Arc<tasks::SessionTasks>>,
     /// The decision log of the call, shared with the code that cancels it.
     pub(crate) decision_log: DecisionLog,
+    /// The parts of the request that only its transport knows.
+    pub(crate) transport_parts: Option<TransportParts>,
+}
+
+/// The sender of a message: its caller, and the parts of the request that only its transport knows.
+#[derive(Clone)]
+pub(crate) struct MessageSender {
+    pub(crate) caller: Caller,
+    pub(crate) transport_parts: Option<TransportParts>,
+}
+
+impl From<Caller> for MessageSender {
+    fn from(caller: Caller) -> MessageSender {
+        MessageSender {
+            caller,
+            transport_parts: None,
+        }
+    }
 }
 
 /// Runs a `tools/call`, `resources/read`, `prompts/get` or `completion/complete` and returns its response.
@@ -283,6 +301,7 @@ impl RequestContext {
             transport: self.transport,
             client: self.client.clone(),
             request: Some(id.json().as_str().to_owned()),
+            transport_parts: self.transport_parts.clone(),
         });
         call
     }

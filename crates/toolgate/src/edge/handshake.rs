@@ -2,7 +2,7 @@
 
 use super::{
     MissedPings, ProtocolServer,
-    call::{self, RequestContext},
+    call::{self, MessageSender, RequestContext},
     changes,
     in_flight::{self, RequestWork},
     input_rounds::InputRequester,
@@ -89,6 +89,7 @@ impl InitializedClient {
             received_lists: None,
             session_tasks: telling.tasks.clone(),
             decision_log: DecisionLog::default(),
+            transport_parts: None,
         };
         let answer = initialize::InitializeResult {
             version: dialect.revision.to_owned(),
@@ -119,20 +120,20 @@ impl InitializedClient {
 
     /// Handles a message of the client. Replies and events go to `responder`; this never waits for a call to end.
     pub(crate) async fn receive(self: &Arc<Self>, message: JsonRpcMessage, outlet: &Responder) {
-        let caller = self.context.caller.clone();
-        self.receive_as(caller, message, outlet).await;
+        let sender = self.context.caller.clone().into();
+        self.receive_as(sender, message, outlet).await;
     }
 
     /// Handles a message of the same caller with its own token, which determines the current permissions.
     pub(crate) async fn receive_as(
         self: &Arc<Self>,
-        caller: Caller,
+        sender: MessageSender,
         message: JsonRpcMessage,
         outlet: &Responder,
     ) {
         match message {
             JsonRpcMessage::Request { id, method, params } => {
-                self.accept_request(caller, id, method, params, outlet)
+                self.accept_request(sender, id, method, params, outlet)
                     .await
             }
             JsonRpcMessage::Notification { method, params } => {
@@ -144,7 +145,7 @@ impl InitializedClient {
 
     async fn accept_request(
         self: &Arc<Self>,
-        caller: Caller,
+        sender: MessageSender,
         id: Id,
         method: String,
         params: Option<Json>,
@@ -162,7 +163,7 @@ impl InitializedClient {
         }
         let work = self
             .clone()
-            .run_request((caller, trail), id, method, params, outlet.clone());
+            .run_request((sender, trail), id, method, params, outlet.clone());
         in_flight::start_work(Box::pin(Abortable::new(work, registration))).await;
     }
 
@@ -186,7 +187,7 @@ impl InitializedClient {
 
     async fn run_request(
         self: Arc<Self>,
-        from: (Caller, DecisionLog),
+        from: (MessageSender, DecisionLog),
         id: Id,
         method: String,
         params: Option<Json>,
@@ -210,7 +211,7 @@ impl InitializedClient {
 
     async fn handle_request(
         &self,
-        (caller, trail): (Caller, DecisionLog),
+        (sender, trail): (MessageSender, DecisionLog),
         id: &Id,
         method: &str,
         params: Option<&Json>,
@@ -230,7 +231,8 @@ impl InitializedClient {
             }
             used if operation::is_operation(used) => {
                 let mut context = self.context.clone();
-                context.caller = caller;
+                context.caller = sender.caller;
+                context.transport_parts = sender.transport_parts;
                 context.decision_log = trail;
                 context.log_level = *self
                     .min_log_level
@@ -260,7 +262,7 @@ impl InitializedClient {
                     outlet,
                 };
                 let context = RequestContext {
-                    caller,
+                    caller: sender.caller,
                     ..self.context.clone()
                 };
                 let answer =
@@ -277,7 +279,7 @@ impl InitializedClient {
                     let page = lists::list_page(
                         &self.server,
                         dialect,
-                        &caller,
+                        &sender.caller,
                         (kind, params),
                         Some(&self.notifier.received_lists),
                     );

@@ -40,6 +40,7 @@ pub async fn call_in_process(
         received_lists: None,
         session_tasks: None,
         decision_log: DecisionLog::default(),
+        transport_parts: None,
     };
     // Dropping the frames would close the outlet, and a closed outlet means that the caller disconnected.
     let (outlet, _frames) = server.responder(&caller);
@@ -52,6 +53,7 @@ pub async fn call_in_process(
         transport,
         client: None,
         request: None,
+        transport_parts: None,
     });
     let first = call.clone();
     let again = || Ok(first.clone());

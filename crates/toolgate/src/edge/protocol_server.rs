@@ -42,6 +42,8 @@ pub struct ProtocolServer {
     pub(crate) pages: ListPageCache,
     pub(crate) client_metadata: ClientMetadataCache,
     has_param_headers: Option<Box<dyn Fn() -> bool + Send + Sync>>,
+    /// True if calls keep the transport-specific parts of their requests.
+    pub(crate) keeps_transport_parts: bool,
     /// The clock that decides whether sealed state has expired.
     pub(crate) clock: Arc<StateClock>,
 }
@@ -121,6 +123,7 @@ impl ProtocolServer {
             pages: ListPageCache::default(),
             client_metadata: ClientMetadataCache::default(),
             has_param_headers: None,
+            keeps_transport_parts: false,
             clock: Arc::default(),
         })
     }
@@ -194,6 +197,12 @@ impl ProtocolServer {
         any: Option<impl Fn() -> bool + Send + Sync + 'static>,
     ) -> ProtocolServer {
         self.has_param_headers = any.map(|any| Box::new(any) as Box<_>);
+        self
+    }
+
+    /// Makes calls keep the transport-specific parts of their requests, for handlers.
+    pub(crate) fn with_transport_parts(mut self) -> ProtocolServer {
+        self.keeps_transport_parts = true;
         self
     }
 

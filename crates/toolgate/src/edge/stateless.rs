@@ -46,6 +46,7 @@ pub(crate) fn request_context(
         received_lists: None,
         session_tasks: None,
         decision_log: DecisionLog::default(),
+        transport_parts: None,
     })
 }
 

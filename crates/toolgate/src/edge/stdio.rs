@@ -277,7 +277,10 @@ impl StdioConnection {
                 Ok(_) if self.server.is_closing() => {
                     Box::pin(self.reply(None, Err(shutting_down_error()))).await
                 }
-                Ok(batch) => Box::pin(batch.receive(legacy, &self.caller, &self.outlet)).await,
+                Ok(batch) => {
+                    let sender = self.caller.clone().into();
+                    Box::pin(batch.receive(legacy, &sender, &self.outlet)).await
+                }
                 Err(wrong) => Box::pin(self.reply(None, Err(wrong))).await,
             };
         }

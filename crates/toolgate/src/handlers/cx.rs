@@ -73,6 +73,10 @@ impl Cx {
         }))
     }
 
+    pub(super) fn call(&self) -> &Call {
+        &self.0.call
+    }
+
     /// Returns the authenticated caller of this call: a principal, never a credential.
     pub fn caller(&self) -> &Caller {
         &self.0.call.caller

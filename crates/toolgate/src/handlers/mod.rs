@@ -31,6 +31,7 @@ mod contents;
 mod cx;
 mod definition;
 mod handler_exit;
+mod http_request;
 mod messages;
 mod mount;
 mod output;

@@ -375,6 +375,7 @@ impl Server {
                 .with_info(info)
                 .with_capabilities(built.offers)
                 .with_param_headers_check(mirrors)
+                .with_transport_parts()
                 .with_instructions(built.instructions);
         if let Some(key) = key {
             server = server.with_seal_keys(&[key]).map_err(unsealed)?;

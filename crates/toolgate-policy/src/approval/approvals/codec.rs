@@ -139,6 +139,7 @@ fn seen(value: &Value) -> Option<RequestInfo> {
         transport: known.into_iter().find(|t| *t == transport).unwrap_or(""),
         client: text("client").map(Into::into),
         request: text("request"),
+        transport_parts: None,
     })
 }
 

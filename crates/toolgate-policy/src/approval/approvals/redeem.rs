@@ -197,7 +197,7 @@ impl ApprovalService {
             item: item.clone(),
             arguments: call.arguments().raw().clone(),
             reasons: reasons.to_vec(),
-            request_info: call.request_info.clone(),
+            request_info: call.request_info.without_transport_parts(),
             call: call.id.clone(),
             requested_at: now,
             expires_at: now + self.limits.approval_lifetime,

@@ -7,11 +7,13 @@ use super::{
     Body, HttpEndpoint, HttpEndpointState, accept, empty_response, error_response, headers,
     post::{self, RequestError},
     rejected_response, request_body,
+    request_parts::HttpRequestParts,
 };
 use crate::{
     edge::{
         ProtocolServer,
         batch::MessageBatch,
+        call::MessageSender,
         handshake::{self, InitializedClient},
         responder::Responder,
         response,
@@ -19,7 +21,7 @@ use crate::{
     ids,
 };
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header, request::Parts};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
@@ -86,7 +88,8 @@ impl HttpEndpoint {
             );
         }
         let (parts, body) = request.into_parts();
-        let id = parts.uri.query().and_then(session_id);
+        let parts = HttpRequestParts::new(&self.0.server, parts);
+        let id = parts.parts.uri.query().and_then(session_id);
         let Some(session) = id.and_then(|id| self.0.sse_sessions.find(id, caller)) else {
             return rejected_response(
                 StatusCode::NOT_FOUND,
@@ -94,11 +97,11 @@ impl HttpEndpoint {
                 "the session does not exist or has ended; open a new stream",
             );
         };
-        let json = match request_body::read_json(&self.0, caller, &parts, body).await {
+        let json = match request_body::read_json(&self.0, caller, &parts.parts, body).await {
             Ok(json) => json,
             Err(answer) => return *answer,
         };
-        if let Some(answer) = session.handle_batch(&parts.headers, &json).await {
+        if let Some(answer) = session.handle_batch(&self.0.server, &parts, &json).await {
             return answer;
         }
         match post::parse_message(&json) {
@@ -117,7 +120,7 @@ impl HttpEndpoint {
     ) -> Option<(Arc<SseSession>, crate::edge::responder::OutgoingFrames)> {
         let (outlet, frames) = self.0.server.responder(caller);
         let session = Arc::new(SseSession {
-            id: ids::secret_id(),
+            id: ids::secret_id().into(),
             caller: caller.clone().in_session(ids::session_number()),
             outlet,
             peer: Mutex::new(SsePeerState::New),
@@ -131,7 +134,7 @@ impl HttpEndpoint {
 
 /// The open streams of this transport, by session id.
 #[derive(Default)]
-pub(crate) struct SseSessions(Mutex<HashMap<String, Arc<SseSession>>>);
+pub(crate) struct SseSessions(Mutex<HashMap<Arc<str>, Arc<SseSession>>>);
 
 impl SseSessions {
     fn add(&self, session: Arc<SseSession>, limit: usize) -> bool {
@@ -169,14 +172,14 @@ impl SseSessions {
         all.iter().for_each(|session| session.end());
     }
 
-    fn sessions(&self) -> MutexGuard<'_, HashMap<String, Arc<SseSession>>> {
+    fn sessions(&self) -> MutexGuard<'_, HashMap<Arc<str>, Arc<SseSession>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// One stream and its client. The id does not authenticate: the caller must be the one that opened it.
 pub(crate) struct SseSession {
-    id: String,
+    id: Arc<str>,
     caller: Caller,
     outlet: Responder,
     peer: Mutex<SsePeerState>,
@@ -195,18 +198,19 @@ impl SseSession {
     async fn handle_message(
         &self,
         server: &Arc<ProtocolServer>,
-        parts: &Parts,
+        parts: &Arc<HttpRequestParts>,
         message: JsonRpcMessage,
     ) -> Response<Body> {
-        let said = headers::ProtocolHeaders::collect(&parts.headers, usize::MAX);
+        let said = headers::ProtocolHeaders::collect(parts.headers(), usize::MAX);
         let repeated = headers::check_optional(&said, &message);
-        if let Err(wrong) = self.check_version(&parts.headers).and(repeated) {
+        if let Err(wrong) = self.check_version(parts.headers()).and(repeated) {
             let bad = RequestError::new(&message, StatusCode::BAD_REQUEST, wrong);
             return bad.into_response(server, &self.caller).await;
         }
         match (self.client(), message) {
             (Some(legacy), message) => {
-                legacy.receive(message, &self.outlet).await;
+                let sender = self.sender(server, parts);
+                legacy.receive_as(sender, message, &self.outlet).await;
                 self.close_if_gone(&legacy);
             }
             (None, JsonRpcMessage::Request { id, method, params })
@@ -232,7 +236,13 @@ impl SseSession {
     }
 
     /// Handles a batch from a client whose revision has batches; otherwise returns `None`.
-    async fn handle_batch(&self, headers: &HeaderMap, json: &Json) -> Option<Response<Body>> {
+    async fn handle_batch(
+        &self,
+        server: &ProtocolServer,
+        parts: &Arc<HttpRequestParts>,
+        json: &Json,
+    ) -> Option<Response<Body>> {
+        let headers = parts.headers();
         let legacy = self.client()?;
         let batch = MessageBatch::read(json, legacy.dialect())?;
         let single = headers::check_batch(headers);
@@ -240,9 +250,17 @@ impl SseSession {
             Ok(batch) => batch,
             Err(wrong) => return Some(error_response(StatusCode::BAD_REQUEST, None, wrong)),
         };
-        batch.receive(&legacy, &self.caller, &self.outlet).await;
+        let sender = self.sender(server, parts);
+        batch.receive(&legacy, &sender, &self.outlet).await;
         self.close_if_gone(&legacy);
         Some(empty_response(StatusCode::ACCEPTED))
+    }
+
+    fn sender(&self, server: &ProtocolServer, parts: &Arc<HttpRequestParts>) -> MessageSender {
+        MessageSender {
+            caller: self.caller.clone(),
+            transport_parts: parts.in_session(server, &self.id),
+        }
     }
 
     /// Ends requests that began while the stream was being closed; nothing else would cancel them.
@@ -319,7 +337,7 @@ impl SseSession {
 }
 
 /// Guard that ends the session with its stream.
-struct EndSessionOnDrop(Weak<HttpEndpointState>, String);
+struct EndSessionOnDrop(Weak<HttpEndpointState>, Arc<str>);
 
 impl Drop for EndSessionOnDrop {
     fn drop(&mut self) {

@@ -9,6 +9,7 @@ mod http_sse;
 mod post;
 pub mod protected;
 mod request_body;
+mod request_parts;
 mod resume;
 mod sessions;
 
@@ -16,6 +17,7 @@ pub use body::Body;
 pub use cors::AllowedOrigin;
 pub use host_guard::{HostGuard, HostGuardError};
 pub use post::MissingScopes;
+pub use request_parts::HttpRequestParts;
 pub use resume::ResumeLimits;
 
 use super::ProtocolServer;
@@ -123,7 +125,10 @@ impl HttpEndpoint {
     {
         let (parts, body) = request.into_parts();
         match parts.method {
-            Method::POST => post::post(&self.0, caller, &parts, body).await,
+            Method::POST => {
+                let parts = HttpRequestParts::new(&self.0.server, parts);
+                post::post(&self.0, caller, &parts, body).await
+            }
             Method::GET => self.get(&caller, &parts),
             Method::DELETE => self.delete(&caller, &parts),
             _ => method_not_allowed(),

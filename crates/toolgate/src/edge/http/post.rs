@@ -6,6 +6,7 @@ use super::{
     empty_response, error_response,
     headers::{self, ProtocolHeaders},
     json_response, no_session, rejected_response, request_body,
+    request_parts::HttpRequestParts,
     sessions::{HttpSession, StreamPermit},
 };
 use crate::edge::{
@@ -33,14 +34,14 @@ type PostResponse = Response<Body>;
 pub(crate) async fn post<B>(
     endpoint: &Arc<HttpEndpointState>,
     caller: Caller,
-    parts: &Parts,
+    parts: &Arc<HttpRequestParts>,
     body: B,
 ) -> PostResponse
 where
     B: http_body::Body<Data = Bytes> + Send,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
-    let json = match read_body(endpoint, &caller, parts, body).await {
+    let json = match read_body(endpoint, &caller, &parts.parts, body).await {
         Ok(json) => json,
         Err(answer) => return *answer,
     };
@@ -103,12 +104,12 @@ pub(crate) fn parse_message(json: &Json) -> Result<JsonRpcMessage, Box<PostRespo
 async fn handle_message(
     endpoint: &Arc<HttpEndpointState>,
     caller: &Caller,
-    parts: &Parts,
+    parts: &Arc<HttpRequestParts>,
     message: JsonRpcMessage,
 ) -> Result<PostResponse, RequestError> {
     let bad = |error: RpcError| RequestError::new(&message, StatusCode::BAD_REQUEST, error);
     let most = endpoint.limits.max_header_bytes;
-    let said = ProtocolHeaders::collect(&parts.headers, most);
+    let said = ProtocolHeaders::collect(parts.headers(), most);
     if let Some(name) = said.too_long() {
         let text = format!("the header {name} is longer than {most} bytes");
         return Err(bad(headers::header_mismatch(text)));
@@ -124,20 +125,20 @@ async fn handle_message(
         None => false,
     };
     if is_stateless {
-        return handle_stateless(endpoint, caller, (&parts.headers, &said), message, &meta).await;
+        return handle_stateless(endpoint, caller, (parts, &said), message, &meta).await;
     }
     if matches!(spoken, Some(None)) {
         let text = "the header mcp-protocol-version names an unsupported revision";
         return Err(bad(RpcError::new(code::INVALID_REQUEST, text)));
     }
-    handle_in_session(endpoint, caller, &said, message, version).await
+    handle_in_session(endpoint, caller, (parts, &said), message, version).await
 }
 
 /// Handles a 2026-07-28 message. The response owns the call, so closing the stream cancels it.
 async fn handle_stateless(
     endpoint: &Arc<HttpEndpointState>,
     caller: &Caller,
-    (headers, said): (&HeaderMap, &ProtocolHeaders<'_>),
+    (parts, said): (&Arc<HttpRequestParts>, &ProtocolHeaders<'_>),
     message: JsonRpcMessage,
     meta: &RequestMeta,
 ) -> Result<PostResponse, RequestError> {
@@ -159,8 +160,9 @@ async fn handle_stateless(
             )));
         }
     };
-    let context =
+    let mut context =
         stateless::request_context(&endpoint.server, caller.clone(), "http", meta).map_err(bad)?;
+    context.transport_parts = parts.without_session(&endpoint.server);
     let name = headers::name_in_body(method, params);
     let name = name.as_ref().and_then(Json::str_cow);
     headers::check_required(said, method, name.as_deref(), meta).map_err(bad)?;
@@ -170,7 +172,7 @@ async fn handle_stateless(
         let agreed = Box::pin(check_param_headers(
             endpoint,
             caller,
-            headers,
+            parts.headers(),
             (name, params),
         ));
         agreed.await.map_err(bad)?;
@@ -295,7 +297,7 @@ async fn check_param_headers(
 async fn handle_in_session(
     endpoint: &Arc<HttpEndpointState>,
     caller: &Caller,
-    said: &ProtocolHeaders<'_>,
+    (parts, said): (&Arc<HttpRequestParts>, &ProtocolHeaders<'_>),
     message: JsonRpcMessage,
     version: Option<&str>,
 ) -> Result<PostResponse, RequestError> {
@@ -316,20 +318,19 @@ async fn handle_in_session(
         return Err(RequestError::new(&message, StatusCode::NOT_FOUND, error));
     };
     headers::check_session_version(version, open.client.dialect()).map_err(bad)?;
-    Ok(receive_in_session(endpoint, caller, &open, message).await)
+    Ok(receive_in_session(endpoint, (caller, parts), &open, message).await)
 }
 
 async fn receive_in_session(
     endpoint: &HttpEndpointState,
-    caller: &Caller,
+    (caller, parts): (&Caller, &Arc<HttpRequestParts>),
     open: &HttpSession,
     message: JsonRpcMessage,
 ) -> PostResponse {
     let wants_reply = matches!(message, JsonRpcMessage::Request { .. });
     let (outlet, frames) = open.client.responder();
-    open.client
-        .receive_as(open.caller(caller), message, &outlet)
-        .await;
+    let sender = open.sender(caller, parts.in_session(&endpoint.server, &open.id));
+    open.client.receive_as(sender, message, &outlet).await;
     drop(outlet);
     if wants_reply {
         let dialect = open.client.dialect();
@@ -343,31 +344,31 @@ async fn receive_in_session(
 async fn handle_batch(
     endpoint: &HttpEndpointState,
     caller: &Caller,
-    parts: &Parts,
+    parts: &Arc<HttpRequestParts>,
     json: &Json,
 ) -> Option<PostResponse> {
-    let id = headers::session(&parts.headers)?;
+    let id = headers::session(parts.headers())?;
     let Some(open) = endpoint.sessions.find(id, caller) else {
         return Some(no_session());
     };
     let legacy = open.client.clone();
     let dialect = legacy.dialect();
     let batch = MessageBatch::read(json, dialect)?;
-    let version = headers::single_value(&parts.headers, headers::VERSION);
+    let version = headers::single_value(parts.headers(), headers::VERSION);
     let fits = version.and_then(|version| headers::check_session_version(version, dialect));
-    let fits = fits.and(headers::check_batch(&parts.headers));
+    let fits = fits.and(headers::check_batch(parts.headers()));
     let batch = match fits.and(batch) {
         Ok(batch) => batch,
         Err(wrong) => return Some(error_response(StatusCode::BAD_REQUEST, None, wrong)),
     };
     let wants_reply = batch.wants_reply();
     let (outlet, frames) = legacy.responder();
-    let caller = open.caller(caller);
+    let sender = open.sender(caller, parts.in_session(&endpoint.server, &open.id));
     #[allow(
         clippy::disallowed_methods,
         reason = "it must not wait for the reader of the response, and ends by itself"
     )]
-    let taken = tokio::spawn(async move { batch.receive(&legacy, &caller, &outlet).await });
+    let taken = tokio::spawn(async move { batch.receive(&legacy, &sender, &outlet).await });
     if wants_reply {
         let owner = CallOwner::Session(&open);
         return Some(respond(endpoint, dialect, frames, owner).await);

@@ -1,17 +1,20 @@
 //! Streamable HTTP sessions of the 2025 revisions, limited by count, idle time and age.
 
 use super::{HttpLimits, resume::ResumableStreams};
-use crate::{edge::handshake::InitializedClient, ids};
+use crate::{
+    edge::{call::MessageSender, handshake::InitializedClient},
+    ids,
+};
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicUsize},
     time::{Duration, Instant},
 };
-use toolgate_core::Caller;
+use toolgate_core::{Caller, TransportParts};
 
 /// One open session. Its id does not authenticate: the caller must be the one that opened it.
 pub(crate) struct HttpSession {
-    pub(crate) id: String,
+    pub(crate) id: Arc<str>,
     pub(crate) client: Arc<InitializedClient>,
     /// Its resumable streams.
     pub(crate) streams: Arc<ResumableStreams>,
@@ -32,7 +35,7 @@ pub(crate) struct HttpSessions {
 /// The open sessions by id, and the time of the next sweep.
 #[derive(Default)]
 struct HttpSessionTable {
-    all: HashMap<String, Arc<HttpSession>>,
+    all: HashMap<Arc<str>, Arc<HttpSession>>,
     /// Time before which no session can be idle or old enough to end; `None` if there are none. Without it, each
     /// request would check every session.
     next_sweep: Option<Instant>,
@@ -59,7 +62,7 @@ impl HttpSessions {
     ) -> Option<Arc<HttpSession>> {
         let now = Instant::now();
         let session = Arc::new(HttpSession {
-            id: ids::secret_id(),
+            id: ids::secret_id().into(),
             client: legacy,
             streams: ResumableStreams::new(self.limits.resume, self.buffered_bytes.clone()),
             caller,
@@ -179,16 +182,19 @@ fn saturating_after(at: Instant, time: Duration) -> Instant {
 }
 
 /// Selects a session for eviction: the idle one that was unused longest, the caller's own first.
-fn find_evictable(open: &HashMap<String, Arc<HttpSession>>, caller: &Caller) -> Option<String> {
+fn find_evictable(open: &HashMap<Arc<str>, Arc<HttpSession>>, caller: &Caller) -> Option<Arc<str>> {
     let idle = open.values().filter(|session| !session.client.is_busy());
     let spared = idle.min_by_key(|session| (session.caller != *caller, session.last_used()))?;
     Some(spared.id.clone())
 }
 
 impl HttpSession {
-    /// Returns the caller of a message in this session.
-    pub(crate) fn caller(&self, caller: &Caller) -> Caller {
-        caller.clone().in_session(self.number)
+    /// Returns the sender of a message in this session.
+    pub(crate) fn sender(&self, caller: &Caller, parts: Option<TransportParts>) -> MessageSender {
+        MessageSender {
+            caller: caller.clone().in_session(self.number),
+            transport_parts: parts,
+        }
     }
 
     /// Returns whether its streams begin with an event without data, and a connection may end before its stream.

@@ -212,6 +212,7 @@ fn read_state(text: Vec<u8>, task: &ServerTask) -> Option<RecoveredCall> {
         },
         client: text("client").map(Into::into),
         request: None,
+        transport_parts: None,
     });
     Some(RecoveredCall {
         dialect,
@@ -270,6 +271,7 @@ fn resume_task(server: &Arc<ProtocolServer>, task: Arc<ServerTask>, read: Recove
         received_lists: None,
         session_tasks: None,
         decision_log: call.decision_log.clone(),
+        transport_parts: None,
     };
     call.task_control = task.task_control().clone();
     let _known = call.task_control.start_task();

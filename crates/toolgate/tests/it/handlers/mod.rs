@@ -14,5 +14,6 @@ pub(crate) mod panicking;
 pub(crate) mod peer;
 mod prompt_arguments;
 mod recording;
+mod request_parts;
 mod skills;
 mod stateless;

@@ -1,0 +1,111 @@
+//! Parts of an HTTP request that handlers can read.
+
+use crate::edge::ProtocolServer;
+use http::{Extensions, HeaderMap, header, request::Parts};
+use std::{
+    fmt,
+    sync::{Arc, OnceLock},
+};
+use toolgate_core::{Call, TransportParts};
+
+/// Headers, session id and extensions of the HTTP request that carried a call, for handlers and layers of a server.
+///
+/// Handlers read them with [`Cx::headers`](crate::Cx::headers), [`Cx::session_id`](crate::Cx::session_id) and
+/// [`Cx::extension`](crate::Cx::extension). A layer or rule of a server reads them from the [`Call`]:
+///
+/// ```
+/// use toolgate::{Error, Server, core::ErrorKind, edge::http::HttpRequestParts, layer};
+///
+/// let server = Server::new("files", "1.0.0").layer(layer::from_fn("tenant", |call, next| {
+///     Box::pin(async move {
+///         let parts = HttpRequestParts::of(&call);
+///         match parts.and_then(|parts| parts.headers().get("x-tenant")) {
+///             Some(_) => next.call(call).await,
+///             None => {
+///                 let text = "the header X-Tenant is missing; set it in the configuration of the client";
+///                 Err(Error::new(ErrorKind::InvalidArguments(Vec::new()), text))
+///             }
+///         }
+///     })
+/// }));
+/// # assert!(server.build().is_ok());
+/// ```
+///
+/// Headers are what the client or a proxy sent; do not derive permissions from a header that any client can set.
+/// Headers with credentials are left out: `Authorization`, `Proxy-Authorization`, `Cookie` and `DPoP`. A middleware in
+/// front of the service that wants handlers to see a credential puts it into the extensions, in a type of its own.
+pub struct HttpRequestParts {
+    pub(super) parts: Parts,
+    session_id: OnceLock<Arc<str>>,
+}
+
+impl HttpRequestParts {
+    /// Takes the parts of a request, without its credentials if handlers can read them.
+    pub(crate) fn new(server: &ProtocolServer, mut parts: Parts) -> Arc<HttpRequestParts> {
+        if server.keeps_transport_parts {
+            remove_credentials(&mut parts.headers);
+        }
+        Arc::new(HttpRequestParts {
+            parts,
+            session_id: OnceLock::new(),
+        })
+    }
+
+    /// Returns the parts for the calls of a stateless request, if the server keeps them.
+    pub(crate) fn without_session(
+        self: &Arc<Self>,
+        server: &ProtocolServer,
+    ) -> Option<TransportParts> {
+        server.keeps_transport_parts.then(|| self.clone().into())
+    }
+
+    /// Returns the parts for the calls of a request in a session, if the server keeps them.
+    pub(crate) fn in_session(
+        self: &Arc<Self>,
+        server: &ProtocolServer,
+        id: &Arc<str>,
+    ) -> Option<TransportParts> {
+        let parts = self.without_session(server)?;
+        self.session_id.get_or_init(|| id.clone());
+        Some(parts)
+    }
+
+    /// Returns the parts of the HTTP request that carried a call; `None` on other transports, and in the gateway.
+    pub fn of(call: &Call) -> Option<&HttpRequestParts> {
+        call.request_info.transport_parts.as_ref()?.downcast_ref()
+    }
+
+    /// Returns the headers of the request, without those that contain credentials.
+    pub fn headers(&self) -> &HeaderMap {
+        &self.parts.headers
+    }
+
+    /// Returns the id of the MCP session; `None` in 2026-07-28, which has no sessions. Treat it as a secret.
+    pub fn session_id(&self) -> Option<&str> {
+        self.session_id.get().map(|id| &**id)
+    }
+
+    /// Returns the extensions of the request, which middleware in front of the service filled.
+    pub fn extensions(&self) -> &Extensions {
+        &self.parts.extensions
+    }
+}
+
+/// Shows no contents, because headers contain secrets.
+impl fmt::Debug for HttpRequestParts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("HttpRequestParts")
+    }
+}
+
+/// Removes the headers that contain credentials.
+fn remove_credentials(headers: &mut HeaderMap) {
+    for name in [
+        header::AUTHORIZATION.as_str(),
+        header::PROXY_AUTHORIZATION.as_str(),
+        header::COOKIE.as_str(),
+        "dpop",
+    ] {
+        headers.remove(name);
+    }
+}
