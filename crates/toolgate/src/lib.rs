@@ -11,6 +11,19 @@
 //!
 //! The [`guide`] shows how to use the crate. The examples in the repository are complete programs.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
+#![cfg_attr(
+    not(all(
+        feature = "auth",
+        feature = "http-client",
+        feature = "http-server",
+        feature = "spawn",
+        feature = "stdio"
+    )),
+    allow(dead_code, reason = "parts that only some transports use")
+)]
+
+#[cfg(feature = "http-client")]
 #[doc(hidden)]
 #[path = "fuzz.rs"]
 pub mod __fuzz;
@@ -36,7 +49,10 @@ pub use client::{CallResult, Client};
 pub use handlers::{
     Cx, HandlerExit, Prompt, Resource, ResourceTemplate, Server, Structured, Tool, ToolError,
 };
-pub use serve::{Http, ServeError, http, stdio};
+#[cfg(feature = "http-server")]
+pub use serve::{Http, http};
+#[cfg(feature = "stdio")]
+pub use serve::{ServeError, stdio};
 /// OAuth authorization over HTTP for both sides: a client signs in to protected servers, and a server [accepts access
 /// tokens](Http::protected).
 ///
@@ -53,6 +69,7 @@ pub use serve::{Http, ServeError, http, stdio};
 /// # Ok(())
 /// # }
 /// ```
+#[cfg(feature = "auth")]
 pub use toolgate_auth as auth;
 /// Services, calls, layers, rules and pipelines: the types that every server, client and policy shares.
 pub use toolgate_core as core;
@@ -84,6 +101,7 @@ pub use toolgate_core::{Call, Caller, Content, Error, Json, Outcome, Service};
 ///     (a + b).to_string()
 /// }
 /// ```
+#[cfg(feature = "macros")]
 pub use toolgate_macros::tool;
 /// Policies and their settings: access rules, rate limits, size limits, time-outs, sanitizers and the audit log.
 pub use toolgate_policy as policy;
@@ -109,6 +127,7 @@ pub use toolgate_protocol as protocol;
 /// let server = Server::new("counter", "1.0.0").tools(Counter::default());
 /// # assert!(server.build().is_ok());
 /// ```
+#[cfg(feature = "macros")]
 pub use toolgate_macros::tools;
 
 /// ```
@@ -141,6 +160,7 @@ pub use toolgate_macros::tools;
 ///     String::new()
 /// }
 /// ```
+#[cfg(feature = "macros")]
 pub use toolgate_macros::prompt;
 
 /// Doctests of the examples in the README.

@@ -1,5 +1,7 @@
 //! Requests in flight with one server, over any transport.
 
+#[cfg(not(feature = "http-client"))]
+use super::auth_error::AuthError;
 use super::{
     client_handler::{self, OptionalClientHandler},
     log_attribution::CancelledLogCallers,
@@ -16,6 +18,7 @@ use tokio::{
     sync::{Notify, oneshot, watch},
     task::{AbortHandle, JoinHandle},
 };
+#[cfg(feature = "http-client")]
 use toolgate_auth::client::AuthError;
 use toolgate_core::{CallReporter, Caller, ChangeCounters, DecisionLog, Error};
 use toolgate_protocol::{

@@ -11,15 +11,19 @@
 //! - `log_attribution`: attribution of log messages to calls.
 //! - `call`: parameters of a call, and reading of its result.
 //! - `parked`: calls whose server waits for input.
+//! - `auth_error`: the error of a token source in builds without HTTP.
 //! - `keepalive`: keepalive pings.
 //! - `client_handler`, `session`: messages outside of calls.
 //! - `app`: [`Client`], for an application that has a server to itself.
 
 mod app;
+#[cfg(not(feature = "http-client"))]
+mod auth_error;
 mod call;
 mod client_handler;
 mod connection;
 mod era;
+#[cfg(feature = "http-client")]
 pub(crate) mod http;
 mod incoming;
 mod keepalive;
@@ -47,6 +51,7 @@ pub use app::{
 };
 pub use client_handler::ClientHandler;
 pub use era::{EraPreference, InputByResultError, RevisionSetting};
+#[cfg(feature = "http-client")]
 pub use http::{HeaderError, HttpOptions, check_url};
 pub use negotiate::OpenError;
 pub use options::RemoteOptions;

@@ -5,6 +5,7 @@ mod batch;
 mod call;
 mod changes;
 mod handshake;
+#[cfg(feature = "http-server")]
 pub mod http;
 mod in_flight;
 mod in_process;
@@ -19,6 +20,7 @@ mod received_lists;
 mod responder;
 mod response;
 mod skills;
+#[cfg(feature = "stdio")]
 pub mod standard;
 mod stateless;
 pub mod stdio;

@@ -1,12 +1,15 @@
 //! Builder of a client: settings and functions of the application.
 
+#[cfg(feature = "spawn")]
+use super::server_process::ProcessSettings;
 use super::{
     CallConfirmation, CallEvent, EventCallback, FormElicitation, SamplingRequest, SamplingResponse,
     UrlElicitation, errors::unusable_setting, input_responder::ClientCallbacks, roots,
-    server_process::ProcessSettings,
 };
+#[cfg(feature = "http-client")]
+use crate::client::HttpOptions;
 use crate::{
-    client::{EraPreference, HttpOptions},
+    client::EraPreference,
     handlers::{
         LogLevel,
         ask::{Reply, Root},
@@ -14,7 +17,6 @@ use crate::{
 };
 use serde_json::Value;
 use std::{fmt, future::Future, path::PathBuf, sync::Arc, time::Duration};
-use toolgate_auth::client::CredentialProvider;
 use toolgate_core::{Error, Item, Json, Layer, LogMessage, Rule, Sanitizer};
 use toolgate_policy::{
     AccessRule, AccessRules, AuditRecorder, GlobPattern, InputRequestPolicy, MemoryStateStore,
@@ -68,7 +70,9 @@ pub struct ClientBuilder {
     pub(super) max_rounds: u32,
     pub(super) observe: Option<EventCallback<CallEvent>>,
     pub(super) log_level: Option<LogLevel>,
+    #[cfg(feature = "spawn")]
     pub(super) process: ProcessSettings,
+    #[cfg(feature = "http-client")]
     pub(super) http: HttpOptions,
     pins: Option<Pins>,
     on_pin: Option<EventCallback<PinEvent>>,
@@ -102,7 +106,9 @@ impl ClientBuilder {
             max_rounds: 10,
             observe: None,
             log_level: None,
+            #[cfg(feature = "spawn")]
             process: ProcessSettings::default(),
+            #[cfg(feature = "http-client")]
             http: HttpOptions::default(),
             pins: Some(in_memory()),
             on_pin: None,
@@ -448,70 +454,8 @@ impl ClientBuilder {
         self
     }
 
-    /// Sets an environment variable of the server process that [`ClientBuilder::spawn`] starts. Of our own environment
-    /// the server gets only an allowlist: `PATH`, `HOME`, the locale and similar.
-    pub fn env(mut self, name: &str, value: &str) -> ClientBuilder {
-        self.process
-            .variables
-            .push((name.to_owned(), value.to_owned()));
-        self
-    }
-
-    /// Passes variables of this process's environment to the server process that [`ClientBuilder::spawn`] starts.
-    pub fn pass_env<S: Into<String>>(
-        mut self,
-        names: impl IntoIterator<Item = S>,
-    ) -> ClientBuilder {
-        self.process
-            .passed_variables
-            .extend(names.into_iter().map(Into::into));
-        self
-    }
-
-    /// Sets the working directory of the server process that [`ClientBuilder::spawn`] starts. Default: that of this
-    /// process.
-    pub fn working_directory(mut self, directory: impl Into<PathBuf>) -> ClientBuilder {
-        self.process.working_directory = Some(directory.into());
-        self
-    }
-
-    /// Sets the function that receives each line of the server process's standard error. By default it goes to that of
-    /// this process. Output there does not mean a failure. The function must not block.
-    pub fn on_stderr(mut self, on_line: impl Fn(String) + Send + Sync + 'static) -> ClientBuilder {
-        self.process.stderr = Some(Arc::new(on_line));
-        self
-    }
-
-    /// Sets the time that the server process may take to exit after its input is closed, and again after SIGTERM.
-    /// Default: 2 s.
-    pub fn grace(mut self, grace: Duration) -> ClientBuilder {
-        self.process.grace = grace;
-        self
-    }
-
-    /// Sets the options for HTTP connections to the server, for example time-outs, headers and credentials.
-    pub fn http(mut self, http: HttpOptions) -> ClientBuilder {
-        self.http = http;
-        self
-    }
-
-    /// Sets the source of OAuth access tokens for a server over HTTP; see [`HttpOptions::credentials`].
-    pub fn credentials(mut self, credentials: impl CredentialProvider) -> ClientBuilder {
-        self.http = self.http.credentials(credentials);
-        self
-    }
-
-    /// Adds a header to every HTTP request to the server, for example `Authorization`.
-    pub fn header(mut self, name: &str, value: &str) -> ClientBuilder {
-        match std::mem::take(&mut self.http).header(name, value) {
-            Ok(http) => self.http = http,
-            Err(error) => self.record_fault(error.to_string()),
-        }
-        self
-    }
-
     /// Records a fault. The first one is returned when the client is opened.
-    fn record_fault(&mut self, what: String) {
+    pub(super) fn record_fault(&mut self, what: String) {
         self.first_fault.get_or_insert(what);
     }
 

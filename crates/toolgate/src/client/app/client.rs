@@ -11,7 +11,6 @@ use crate::{
 };
 use serde::Serialize;
 use std::{
-    ffi::OsString,
     fmt,
     sync::{Arc, Mutex, PoisonError},
 };
@@ -77,24 +76,6 @@ impl Client {
     /// Returns a builder of an MCP client, for options other than the defaults.
     pub fn builder() -> ClientBuilder {
         ClientBuilder::new()
-    }
-
-    /// Starts a server as a child process and connects to it over stdio; see [`ClientBuilder::spawn`].
-    ///
-    /// # Errors
-    /// The server cannot be started or opened.
-    pub async fn spawn<S: Into<OsString>>(
-        command: impl IntoIterator<Item = S>,
-    ) -> Result<Client, Error> {
-        Client::builder().spawn(command).await
-    }
-
-    /// Connects to an MCP server over HTTP; see [`ClientBuilder::connect`].
-    ///
-    /// # Errors
-    /// The server cannot be reached or opened.
-    pub async fn connect(url: &str) -> Result<Client, Error> {
-        Client::builder().connect(url).await
     }
 
     /// Connects to an MCP server in the same process; see [`ClientBuilder::in_process`].

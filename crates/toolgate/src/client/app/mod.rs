@@ -1,6 +1,6 @@
 //! [`Client`]: the MCP client for applications, in every revision, with all client policies on.
 //!
-//! - `builder`: settings and functions of the application. `opening`: the transports.
+//! - `builder`: settings and functions of the application. `opening`, `connect`, `spawn`: the transports.
 //! - `client`, `call_builder`, `result`: calls and lists.
 //! - `skills`: skills and their files.
 //! - `rounds`: retries of a call until it has an outcome. `input_responder`: answers to the server's input requests.
@@ -12,6 +12,8 @@ mod call_builder;
 mod call_observation;
 mod client;
 mod confirmation;
+#[cfg(feature = "http-client")]
+mod connect;
 mod errors;
 mod form_elicitation;
 mod in_process;
@@ -22,8 +24,11 @@ mod result;
 mod roots;
 mod rounds;
 mod sampling;
+#[cfg(feature = "spawn")]
 mod server_process;
 mod skills;
+#[cfg(feature = "spawn")]
+mod spawn;
 mod unlisted_resources;
 mod url_elicitation;
 

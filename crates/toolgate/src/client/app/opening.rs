@@ -1,20 +1,14 @@
-//! Opening of a server: process, HTTP, in process, or byte streams.
+//! Opening of a server: in process or byte streams, and the steps that all transports share.
 
+#[cfg(feature = "spawn")]
+use super::server_process::SpawnedProcess;
 use super::{
-    Client, ClientBuilder, IntoServer,
-    client::ClientState,
-    confirmation::EveryTool,
-    errors::open_failure,
-    in_process,
-    input_responder::InputResponder,
-    server_process::{self, SpawnedProcess},
+    Client, ClientBuilder, IntoServer, client::ClientState, confirmation::EveryTool,
+    errors::open_failure, in_process, input_responder::InputResponder,
     unlisted_resources::UnlistedResources,
 };
-use crate::client::{EraPreference, OpenError, RemoteOptions, RemoteServer};
-use std::{
-    ffi::OsString,
-    sync::{Arc, Mutex},
-};
+use crate::client::{RemoteOptions, RemoteServer};
+use std::sync::{Arc, Mutex};
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     task::AbortHandle,
@@ -31,6 +25,7 @@ pub(super) enum ConnectionOwner {
     /// The task that serves an in-process server.
     Task(AbortHandle),
     /// The server process.
+    #[cfg(feature = "spawn")]
     Process(SpawnedProcess),
 }
 
@@ -39,6 +34,7 @@ impl ConnectionOwner {
         match self {
             ConnectionOwner::Nothing => {}
             ConnectionOwner::Task(task) => task.abort(),
+            #[cfg(feature = "spawn")]
             ConnectionOwner::Process(process) => process.close().await,
         }
     }
@@ -53,71 +49,13 @@ impl Drop for ConnectionOwner {
 }
 
 /// Prepared options for opening a server.
-struct OpenPlan {
-    options: RemoteOptions,
+pub(super) struct OpenPlan {
+    pub(super) options: RemoteOptions,
     answers: InputResponder,
     abilities: ClientCapabilities,
 }
 
 impl ClientBuilder {
-    /// Starts a server as a child process and connects to it over stdio.
-    ///
-    /// The process leads its own process group, which ends with the client: its input is closed, then the group gets
-    /// SIGTERM, then SIGKILL. Its environment contains only an allowlist; see [`ClientBuilder::env`]. The command is
-    /// not run in a shell.
-    ///
-    /// # Errors
-    /// The process cannot be started, or the server cannot be opened.
-    pub async fn spawn<S: Into<OsString>>(
-        self,
-        command: impl IntoIterator<Item = S>,
-    ) -> Result<Client, Error> {
-        let command: Vec<OsString> = command.into_iter().map(Into::into).collect();
-        let id = self.id_or(|| server_process::program_name(&command));
-        let plan = self.prepare(&id)?;
-        let start = || server_process::start(&command, &self.process, &id);
-        let (mut process, reader, writer) = start()?;
-        let first = RemoteServer::open(reader, writer, plan.options.clone()).await;
-        let remote = match first {
-            // Some servers exit if the first request is of an era that they do not support.
-            Err(OpenError::ClosedDuringProbe) => {
-                let (again, reader, writer) = start()?;
-                process = again;
-                let options = RemoteOptions {
-                    probe: self.era == EraPreference::Session,
-                    era: EraPreference::Newest,
-                    ..plan.options.clone()
-                };
-                RemoteServer::open(reader, writer, options).await
-            }
-            first => first,
-        };
-        let remote = remote.map_err(|error| open_failure(&id, error))?;
-        self.finish(remote, plan, "stdio", ConnectionOwner::Process(process))
-            .await
-    }
-
-    /// Connects to a server over HTTP: Streamable HTTP in all revisions, or HTTP+SSE (deprecated) if it supports
-    /// nothing newer.
-    ///
-    /// # Errors
-    /// The URL is invalid, or the server cannot be reached or opened.
-    pub async fn connect(mut self, url: &str) -> Result<Client, Error> {
-        let host = || {
-            let uri = url.parse::<http::Uri>().ok();
-            uri.and_then(|uri| uri.host().map(str::to_owned))
-                .unwrap_or_default()
-        };
-        let id = self.id_or(host);
-        let plan = self.prepare(&id)?;
-        let http = std::mem::take(&mut self.http);
-        let remote = RemoteServer::connect(url, plan.options.clone(), http)
-            .await
-            .map_err(|error| open_failure(&id, error))?;
-        self.finish(remote, plan, "http", ConnectionOwner::Nothing)
-            .await
-    }
-
     /// Connects to a server in the same process. All messages are serialized and parsed as on a wire, so a test sees
     /// what a remote client would see.
     ///
@@ -169,7 +107,7 @@ impl ClientBuilder {
 
     /// Returns the server id for rules and the audit log. Other characters than letters, digits, `-`, `_` and `.` are
     /// replaced, so that no pattern can mistake it.
-    fn id_or(&self, other: impl FnOnce() -> String) -> String {
+    pub(super) fn id_or(&self, other: impl FnOnce() -> String) -> String {
         let id = self.id.clone().unwrap_or_else(other);
         let plain = |c: char| match c {
             'a'..='z' | 'A'..='Z' | '0'..='9' | '-' | '_' | '.' => c,
@@ -181,7 +119,7 @@ impl ClientBuilder {
         }
     }
 
-    fn prepare(&self, id: &str) -> Result<OpenPlan, Error> {
+    pub(super) fn prepare(&self, id: &str) -> Result<OpenPlan, Error> {
         self.check_faults()?;
         let answers = InputResponder::new(id, self.functions.clone(), &self.policy);
         let abilities = answers.capabilities(self.extensions());
@@ -210,7 +148,7 @@ impl ClientBuilder {
         })
     }
 
-    async fn finish(
+    pub(super) async fn finish(
         mut self,
         remote: RemoteServer,
         plan: OpenPlan,

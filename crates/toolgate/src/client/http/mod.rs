@@ -4,10 +4,12 @@
 //! - `session`: the session of a legacy server. `listen`: the stream for its unsolicited messages.
 //! - `http_sse`: HTTP+SSE, the transport of 2024-11-05.
 //! - `headers`: headers that repeat parts of a body.
+//! - `connect`: [`RemoteServer::connect`](super::RemoteServer::connect).
 //! - `connection`, `server_url`, `events`, `sse`: the HTTP layer.
 //!
 //! Source: the pages on transports of all revisions.
 
+mod connect;
 mod connection;
 mod events;
 mod follow;

@@ -96,6 +96,7 @@ impl HttpOptions {
 
     /// Sets the source of access tokens (OAuth 2.1), which is asked before each request and after each 401 or 403;
     /// usually an [`OAuthClient`](toolgate_auth::client::OAuthClient).
+    #[cfg(feature = "auth")]
     #[must_use]
     pub fn credentials(mut self, credentials: impl CredentialProvider) -> HttpOptions {
         self.credentials = CredentialSource(Some(Arc::new(credentials)));

@@ -7,6 +7,7 @@ mod headers;
 mod host_guard;
 mod http_sse;
 mod post;
+#[cfg(feature = "auth")]
 pub mod protected;
 mod request_body;
 mod request_parts;

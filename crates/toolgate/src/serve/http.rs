@@ -1,0 +1,167 @@
+//! Short form for serving a [`Server`] over HTTP.
+
+use crate::{
+    edge::{
+        self,
+        http::{Body, HostGuard, HttpEndpoint, HttpLimits},
+    },
+    handlers::{BuildError, Server},
+};
+use http::{Request, Response, StatusCode};
+use std::{convert::Infallible, future::Future, pin::Pin, sync::Arc, task};
+#[cfg(feature = "auth")]
+use toolgate_auth::resource::ResourceServer;
+use toolgate_core::Caller;
+
+/// Returns a `tower` service that serves an MCP server over HTTP, to mount in axum or another framework under one path.
+///
+/// It accepts only requests with a loopback `Host` header, and browser requests only from the same origin.
+/// [`Http::allow_hosts`] and [`Http::allow_origins`] allow more.
+///
+/// ```
+/// # use toolgate::handlers::Server;
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let service = toolgate::http(Server::new("clock", "1.0.0"))?;
+/// // axum::Router::new().nest_service("/mcp", service)
+/// # let _ = service;
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Errors
+/// [`BuildError`] if the server cannot be built.
+pub fn http(server: Server) -> Result<Http, BuildError> {
+    Ok(Http::new(server.build()?, HttpLimits::default()))
+}
+
+/// MCP server over HTTP as a `tower` service. The caller is taken from the access token where the service is
+/// [`protected`](Http::protected). Otherwise it is the [`Caller`] that an authentication layer put into the request
+/// extensions, or `anonymous@http`.
+#[derive(Clone)]
+pub struct Http {
+    endpoint: HttpEndpoint,
+    host_guard: Arc<HostGuard>,
+    #[cfg(feature = "auth")]
+    resource: Option<Arc<ResourceServer>>,
+}
+
+impl Http {
+    /// Creates a `tower` service for an already built MCP server, with a guard that allows loopback hosts on any port.
+    pub fn new(server: Arc<edge::ProtocolServer>, limits: HttpLimits) -> Http {
+        Http {
+            endpoint: HttpEndpoint::new(server, limits),
+            host_guard: Arc::new(HostGuard::loopback_on_any_port()),
+            #[cfg(feature = "auth")]
+            resource: None,
+        }
+    }
+
+    /// Replaces the allowlists of `Host` and `Origin` values, for example with ones that know the listener's port.
+    pub fn host_guard(mut self, guard: HostGuard) -> Http {
+        self.host_guard = Arc::new(guard);
+        self
+    }
+
+    /// Allows additional `Host` header values: `name` on any port, or `name:port`.
+    pub fn allow_hosts<'a>(mut self, hosts: impl IntoIterator<Item = &'a str>) -> Http {
+        self.host_guard = Arc::new(HostGuard::clone(&self.host_guard).allow_hosts(hosts));
+        self
+    }
+
+    /// Allows additional `Origin` header values of browsers: `scheme://host` or `scheme://host:port`.
+    pub fn allow_origins<'a>(mut self, origins: impl IntoIterator<Item = &'a str>) -> Http {
+        self.host_guard = Arc::new(HostGuard::clone(&self.host_guard).allow_origins(origins));
+        self
+    }
+
+    /// Requires an OAuth access token that one of the resource's authorization servers issued for it. The service then
+    /// also serves its protected resource metadata (RFC 9728): mount it at the well-known path as well.
+    ///
+    /// ```
+    /// use toolgate::auth::{Url, resource::{TrustedIssuer, ResourceServer}};
+    /// # use toolgate::handlers::Server;
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let login = Url::parse("https://login.example.com")?;
+    /// let resource = ResourceServer::new(Url::parse("https://tools.example.com/mcp")?)
+    ///     .issuer(TrustedIssuer::new("corp", login))
+    ///     .scopes(["files:read".to_owned()]);
+    /// let path = resource.metadata_path();
+    /// let service = toolgate::http(Server::new("files", "1.0.0"))?
+    ///     .allow_hosts(["tools.example.com"])
+    ///     .protected(resource);
+    /// // axum::Router::new().nest_service("/mcp", service.clone()).route_service(&path, service)
+    /// # let _ = (service, path);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[cfg(feature = "auth")]
+    pub fn protected(mut self, resource: ResourceServer) -> Http {
+        self.resource = Some(Arc::new(resource));
+        self
+    }
+
+    /// Returns the MCP endpoint behind the `Host` and `Origin` guard, for example to end its sessions.
+    pub fn endpoint(&self) -> &HttpEndpoint {
+        &self.endpoint
+    }
+
+    /// Handles one HTTP request and returns the response. A request that the guard rejects gets 403 Forbidden.
+    pub async fn handle<B>(&self, request: Request<B>) -> Response<Body>
+    where
+        B: http_body::Body<Data = bytes::Bytes> + Send,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        if let Err(denied) = self.host_guard.check(&request) {
+            let mut response = Response::new(Body::full(denied.reason()));
+            *response.status_mut() = StatusCode::FORBIDDEN;
+            return response;
+        }
+        let page = self.host_guard.allowed_origin(&request);
+        let preflight = page.as_ref().and_then(|page| page.preflight(&request));
+        let mut response = match preflight {
+            Some(response) => response,
+            None => self.respond(request).await,
+        };
+        if let Some(page) = page {
+            page.add_headers(&mut response);
+        }
+        response
+    }
+
+    /// Passes a request that the guard accepted to the endpoint, with its caller.
+    async fn respond<B>(&self, request: Request<B>) -> Response<Body>
+    where
+        B: http_body::Body<Data = bytes::Bytes> + Send,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        #[cfg(feature = "auth")]
+        if let Some(resource) = &self.resource {
+            // Boxed, so that the future of a request without a token stays small.
+            let answer = edge::http::protected::handle(&self.endpoint, resource, request);
+            return Box::pin(answer).await;
+        }
+        let caller = request.extensions().get::<Caller>().cloned();
+        let caller = caller.unwrap_or_else(edge::http::anonymous);
+        self.endpoint.handle(caller, request).await
+    }
+}
+
+impl<B> tower_service::Service<Request<B>> for Http
+where
+    B: http_body::Body<Data = bytes::Bytes> + Send + 'static,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<Body>, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut task::Context<'_>) -> task::Poll<Result<(), Infallible>> {
+        task::Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let service = self.clone();
+        Box::pin(async move { Ok(service.handle(request).await) })
+    }
+}
