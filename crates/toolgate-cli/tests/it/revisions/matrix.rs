@@ -229,8 +229,8 @@ fn asked(result: &Value, text: &str) -> String {
     let said = result.to_string();
     match () {
         () if result["text"] == text => "yes".to_owned(),
-        () if said.contains("this SDK cannot ask") => "the server has no questions".to_owned(),
-        () if said.contains("declare") => "the client has no questions".to_owned(),
+        () if said.contains("this SDK cannot ask") => "the server cannot ask".to_owned(),
+        () if said.contains("declare") => "the client cannot be asked".to_owned(),
         () => said,
     }
 }
