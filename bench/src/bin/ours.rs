@@ -1,14 +1,22 @@
 //! Our server, as any author gets it with all duties on: over stdio, with tools that break each duty.
 //!
-//! `ours [--http] [--tools N] [--quota N] [--audit FOLDER] [--without-secrets]`: lists N tools at least, lets each be called N
-//! times a century, records in a folder instead of as events that nobody hears, looks for no secrets in answers.
+//! `ours [--http] [--tools N] [--quota N] [--audit FOLDER] [--without-secrets] [--layers N]`: lists N tools at least, lets each
+//! be called N times a century, records in a folder instead of as events that nobody hears, looks for no secrets in answers,
+//! adds N layers of a function.
 
 use hyper_util::service::TowerToHyperService;
-use std::time::Duration;
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
 use toolgate::{
     Call, Caller, Content, Cx, Error, HandlerExit, Http, Server, Tool,
     core::{ErrorKind, Item, RefusalReason, ToolResult},
     edge::http::HttpLimits,
+    layer,
     policy::{CallTimeout, OnSecret, PerServer, RateQuota},
     rule::{MaybeReady, Rule, RuleDecision},
     tool,
@@ -87,6 +95,22 @@ fn breakers() -> Vec<Tool> {
     ]
 }
 
+/// A layer of its author: counts calls, and those that fail.
+fn counting() -> impl toolgate::layer::Layer {
+    let counts = Arc::new((AtomicU64::new(0), AtomicU64::new(0)));
+    layer::from_fn("count", move |call, next| {
+        let counts = counts.clone();
+        Box::pin(async move {
+            counts.0.fetch_add(1, Ordering::Relaxed);
+            let outcome = next.call(call).await;
+            if outcome.is_err() {
+                counts.1.fetch_add(1, Ordering::Relaxed);
+            }
+            outcome
+        })
+    })
+}
+
 fn server() -> Server {
     let quota = toolgate_bench::number("--quota").unwrap_or(u32::MAX);
     let century = Duration::from_secs(3_155_760_000);
@@ -115,6 +139,9 @@ fn server() -> Server {
             Ok::<_, HandlerExit>("")
         });
         server = server.tool(tool.title(&text("title")).description(&text("description")));
+    }
+    for _ in 0..toolgate_bench::number("--layers").unwrap_or(0) {
+        server = server.layer(counting());
     }
     if has("--without-secrets") {
         server = server.secrets(OnSecret::Pass);

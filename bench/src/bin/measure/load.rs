@@ -27,6 +27,8 @@ pub struct Load {
     pub sessions: usize,
     /// True if our server searches answers for secrets.
     pub secrets: bool,
+    /// Layers that the author of our server adds.
+    pub layers: usize,
     /// Calls of which time is taken.
     pub timed: u64,
     /// Calls of which instructions and system calls are counted.

@@ -157,8 +157,8 @@ impl Peer {
         // The log is made safe once for many calls; one call at a time measures the disk.
         let logs = !self.audit || load.audited;
         // What is ours alone is beside bare only; the tools of the server of rmcp are one.
-        let fits =
-            self.ours || self.client || self.name == "bare" || (load.tools == 0 && load.secrets);
+        let standard = load.tools == 0 && load.secrets && load.layers == 0;
+        let fits = self.ours || self.client || self.name == "bare" || standard;
         logs && fits && (!load.http || self.http.is_some())
     }
 
@@ -208,6 +208,9 @@ impl Peer {
         }
         if self.ours {
             command.args(["--quota", &(load.flight + calls + bad::COUNTED).to_string()]);
+            if load.layers > 0 {
+                command.args(["--layers", &load.layers.to_string()]);
+            }
             if !load.secrets {
                 command.arg("--without-secrets");
             }

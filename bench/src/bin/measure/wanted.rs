@@ -12,6 +12,8 @@ pub enum Wanted {
     SystemCalls(f64),
     /// A tenth more instructions than in that workload, at most.
     Flat(&'static str),
+    /// More instructions a call and layer than in that workload, at most.
+    LayerInstructions(&'static str, f64),
 }
 
 /// The most that a start may take against bare, in time to the first list.
@@ -25,6 +27,10 @@ impl Wanted {
             Wanted::Instructions(most) => format!("{} instructions at most", thousands(*most)),
             Wanted::Ratio(least) => format!("{least:.2} of the calls/s of bare"),
             Wanted::SystemCalls(most) => format!("{most:.1} system calls at most"),
+            Wanted::LayerInstructions(other, most) => {
+                let most = thousands(*most);
+                format!("{most} instructions a layer more than `{other}` at most")
+            }
             Wanted::Flat(other) => format!("flat: 1.1 of the instructions of `{other}` at most"),
         }
     }
@@ -44,14 +50,24 @@ impl Wanted {
                 let calls = row.system_calls?;
                 Some((format!("{calls:.2}"), calls <= *most))
             }
+            Wanted::LayerInstructions(other, most) => {
+                let more = row.instructions? - instructions(rows, other)?;
+                let layer = more / row.load.layers as f64;
+                Some((thousands(layer), layer <= *most))
+            }
             Wanted::Flat(other) => {
-                let named = |row: &&Row| row.load.name == *other && row.peer.is_standard();
-                let other = rows.iter().find(named)?.instructions?;
+                let other = instructions(rows, other)?;
                 let growth = row.instructions? / other;
                 Some((format!("{growth:.2}"), growth <= 1.1))
             }
         }
     }
+}
+
+/// The instructions a call of our server in a workload.
+fn instructions(rows: &[Row], load: &str) -> Option<f64> {
+    let named = |row: &&Row| row.load.name == load && row.peer.is_standard();
+    rows.iter().find(named)?.instructions
 }
 
 /// The rows of the table, a row for each wish.

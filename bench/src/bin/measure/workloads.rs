@@ -2,7 +2,7 @@
 
 use crate::{
     load::Load,
-    wanted::Wanted::{Flat, Instructions, Ratio, SystemCalls},
+    wanted::Wanted::{Flat, Instructions, LayerInstructions, Ratio, SystemCalls},
 };
 
 /// An echo of 16 bytes over stdio, one at a time; the others say what is different.
@@ -17,6 +17,7 @@ const ECHO: Load = Load {
     lists: false,
     sessions: 0,
     secrets: true,
+    layers: 0,
     timed: 20_000,
     counted: 1000,
     audited: false,
@@ -42,7 +43,7 @@ const CLIENT: Load = Load {
 };
 
 /// All of them.
-pub const WORKLOADS: [Load; 20] = [
+pub const WORKLOADS: [Load; 21] = [
     ECHO,
     Load {
         name: "echo-64",
@@ -59,6 +60,13 @@ pub const WORKLOADS: [Load; 20] = [
         title: "echo over stdio, 2025-11-25, 1 in flight",
         sessions: 1,
         wanted: &[],
+        ..ECHO
+    },
+    Load {
+        name: "echo-3-layers",
+        title: "echo over stdio of a server with three layers of its author",
+        layers: 3,
+        wanted: &[LayerInstructions("echo", 1.5e3)],
         ..ECHO
     },
     HTTP,

@@ -47,6 +47,8 @@ const MCP_PATH: &str = "/mcp";
 const SSE_PATH: &str = "/sse";
 /// Path to which clients of that stream post.
 const MESSAGES_PATH: &str = "/messages";
+/// The same path relative to the stream, so that it is correct behind a proxy that adds a prefix.
+const MESSAGES_REFERENCE: &str = "messages";
 /// Message for a caller whose key is revoked during a request.
 const KEY_REVOKED_MESSAGE: &str = "this key was revoked; ask the operator for a new one";
 /// Audit reason of an address whose further rejections are not audited.
@@ -193,7 +195,7 @@ impl HttpRoutes {
         request: Request<Incoming>,
     ) -> Response<Body> {
         let response = match request.uri().path() {
-            SSE_PATH => self.endpoint.sse(&caller, &request, MESSAGES_PATH),
+            SSE_PATH => self.endpoint.sse(&caller, &request, MESSAGES_REFERENCE),
             MESSAGES_PATH => self.endpoint.messages(&caller, request).await,
             _ => self.endpoint.handle(caller, request).await,
         };

@@ -66,7 +66,7 @@ impl ClientMetadata {
         };
         let dialect = dialect::stateless()
             .find(|d| d.revision == version)
-            .ok_or_else(|| unsupported_version(&version))?;
+            .ok_or_else(|| unsupported_version(&version, dialect::stateless()))?;
         let capabilities = meta.capabilities.as_ref();
         let Some(capabilities) = capabilities.filter(|c| c.kind() == JsonKind::Object) else {
             return Err(response::invalid_params(
@@ -127,11 +127,12 @@ fn log_level(meta: &RequestMeta) -> Result<Option<u8>, RpcError> {
 }
 
 /// Returns the error for an unsupported revision, with the supported ones.
-pub(crate) fn unsupported_version(version: &str) -> RpcError {
+pub(crate) fn unsupported_version(
+    version: &str,
+    supported: impl Iterator<Item = &'static Dialect>,
+) -> RpcError {
     let mut data = ObjectWriter::new();
-    data.array("supported", |a| {
-        dialect::stateless().for_each(|d| a.str(d.revision))
-    });
+    data.array("supported", |a| supported.for_each(|d| a.str(d.revision)));
     data.str("requested", version);
     RpcError::new(
         code::UNSUPPORTED_VERSION,

@@ -18,12 +18,17 @@ use toolgate_core::Caller;
 /// It accepts only requests with a loopback `Host` header, and browser requests only from the same origin.
 /// [`Http::allow_hosts`] and [`Http::allow_origins`] allow more.
 ///
+/// It serves every protocol revision. Mounted at `/mcp`, it serves Streamable HTTP there, and the older HTTP+SSE
+/// transport at `/mcp/sse` and `/mcp/messages`; see [`edge::http::HttpEndpoint`]. Each transport can be disabled:
+/// [`Http::without_stateless`], [`Http::without_sessions`], [`Http::without_http_sse`]. The example `axum_app` is a
+/// complete application.
+///
 /// ```
 /// # use toolgate::handlers::Server;
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let service = toolgate::http(Server::new("clock", "1.0.0"))?;
-/// // axum::Router::new().nest_service("/mcp", service)
-/// # let _ = service;
+/// let app: axum::Router = axum::Router::new().nest_service("/mcp", service);
+/// # let _ = app;
 /// # Ok(())
 /// # }
 /// ```
@@ -90,8 +95,10 @@ impl Http {
     /// let service = toolgate::http(Server::new("files", "1.0.0"))?
     ///     .allow_hosts(["tools.example.com"])
     ///     .protected(resource);
-    /// // axum::Router::new().nest_service("/mcp", service.clone()).route_service(&path, service)
-    /// # let _ = (service, path);
+    /// let app: axum::Router = axum::Router::new()
+    ///     .nest_service("/mcp", service.clone())
+    ///     .route_service(&path, service);
+    /// # let _ = app;
     /// # Ok(())
     /// # }
     /// ```
@@ -99,6 +106,39 @@ impl Http {
     pub fn protected(mut self, resource: ResourceServer) -> Http {
         self.resource = Some(Arc::new(resource));
         self
+    }
+
+    /// Disables Streamable HTTP without sessions (2026-07-28). Clients of that revision are told to open a session.
+    pub fn without_stateless(mut self) -> Http {
+        self.endpoint = self.endpoint.without_stateless();
+        self
+    }
+
+    /// Disables Streamable HTTP with sessions (2025-03-26 to 2025-11-25). `initialize` is rejected.
+    pub fn without_sessions(mut self) -> Http {
+        self.endpoint = self.endpoint.without_sessions();
+        self
+    }
+
+    /// Disables HTTP+SSE, the transport of 2024-11-05 that is deprecated since 2025-03-26.
+    ///
+    /// ```
+    /// # use toolgate::Server;
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let service = toolgate::http(Server::new("clock", "1.0.0"))?.without_http_sse();
+    /// # let _ = service;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn without_http_sse(mut self) -> Http {
+        self.endpoint = self.endpoint.without_http_sse();
+        self
+    }
+
+    /// Begins the shutdown of the MCP server: notification streams end, and calls in flight may complete. Call it when
+    /// the listener stops accepting connections, for example in the future for axum's `with_graceful_shutdown`.
+    pub fn shut_down(&self) {
+        self.endpoint.shut_down();
     }
 
     /// Returns the MCP endpoint behind the `Host` and `Origin` guard, for example to end its sessions.

@@ -9,6 +9,7 @@
 
 mod aggregate;
 mod app;
+mod axum_app;
 mod corpus;
 mod escape;
 mod examples;

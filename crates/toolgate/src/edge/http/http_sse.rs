@@ -38,9 +38,37 @@ use toolgate_protocol::{
 /// Query parameter with the session id.
 const SESSION_PARAMETER: &str = "sessionId";
 
+/// Last segment of the path of the event stream.
+const STREAM_SEGMENT: &str = "sse";
+/// Last segment of the path of the messages. As a relative reference it is correct wherever the endpoint is mounted.
+pub(super) const MESSAGES_SEGMENT: &str = "messages";
+
+/// Endpoint of this transport.
+pub(super) enum SseEndpoint {
+    Stream,
+    Messages,
+}
+
+/// Returns the endpoint of this transport that a request is for. A session id in a header, or none in the query, means
+/// Streamable HTTP, which may be mounted at the same path.
+pub(super) fn endpoint_of<B>(request: &Request<B>) -> Option<SseEndpoint> {
+    let segment = request.uri().path().rsplit('/').next();
+    match (request.method(), segment) {
+        (&Method::GET, Some(STREAM_SEGMENT)) => headers::session(request.headers())
+            .is_none()
+            .then_some(SseEndpoint::Stream),
+        (&Method::POST, Some(MESSAGES_SEGMENT)) => {
+            session_id(request.uri().query()?).map(|_| SseEndpoint::Messages)
+        }
+        _ => None,
+    }
+}
+
 impl HttpEndpoint {
-    /// Opens the event stream of a client with the deprecated HTTP+SSE transport (2024-11-05). `messages` is the path
-    /// that [`HttpEndpoint::messages`] handles. The first event contains it, with the secret id of this session.
+    /// Opens the event stream of a client with the deprecated HTTP+SSE transport (2024-11-05). `messages` is a URI
+    /// reference to the path that [`HttpEndpoint::messages`] handles. Clients resolve it against the URL of the stream.
+    /// The first event contains it, with the secret id of this session. [`HttpEndpoint::handle`] calls this method for
+    /// paths that end in `/sse`.
     pub fn sse<B>(&self, caller: &Caller, request: &Request<B>, messages: &str) -> Response<Body> {
         if request.method() != Method::GET {
             return method_not_allowed(
@@ -75,7 +103,7 @@ impl HttpEndpoint {
     }
 
     /// Handles a JSON-RPC message that a client of the deprecated HTTP+SSE transport posts. The replies are sent on the
-    /// stream.
+    /// stream. [`HttpEndpoint::handle`] calls this method for paths that end in `/messages`.
     pub async fn messages<B>(&self, caller: &Caller, request: Request<B>) -> Response<Body>
     where
         B: http_body::Body<Data = Bytes> + Send,

@@ -23,6 +23,7 @@ pub use resume::ResumeLimits;
 
 use super::ProtocolServer;
 use http::{HeaderValue, Method, Request, Response, StatusCode, header};
+use http_sse::SseEndpoint;
 use sessions::HttpSessions;
 use std::{
     future::Future,
@@ -90,8 +91,45 @@ impl Default for HttpLimits {
 }
 
 /// HTTP endpoint that serves an MCP server. Check Host, Origin and credentials before it, with [`HostGuard`].
+///
+/// It serves the transports of all revisions, and the last segment of the path selects one:
+///
+/// | request | transport | revisions |
+/// | --- | --- | --- |
+/// | `POST`, any path | Streamable HTTP without sessions | 2026-07-28 |
+/// | `POST`, `GET` and `DELETE`, any path | Streamable HTTP with sessions | 2025-03-26 to 2025-11-25 |
+/// | `GET …/sse` without a session id | HTTP+SSE: the event stream | 2024-11-05 |
+/// | `POST …/messages?sessionId=…` | HTTP+SSE: the messages | 2024-11-05 |
 #[derive(Clone)]
-pub struct HttpEndpoint(Arc<HttpEndpointState>);
+pub struct HttpEndpoint(Arc<HttpEndpointState>, HttpTransports);
+
+/// Transports that an endpoint serves.
+#[derive(Clone, Copy)]
+struct HttpTransports {
+    stateless: bool,
+    sessions: bool,
+    http_sse: bool,
+}
+
+impl HttpTransports {
+    /// Returns whether Streamable HTTP is served, without sessions or with them.
+    fn serves(self, stateless: bool) -> bool {
+        match stateless {
+            true => self.stateless,
+            false => self.sessions,
+        }
+    }
+}
+
+impl Default for HttpTransports {
+    fn default() -> HttpTransports {
+        HttpTransports {
+            stateless: true,
+            sessions: true,
+            http_sse: true,
+        }
+    }
+}
 
 struct HttpEndpointState {
     server: Arc<ProtocolServer>,
@@ -109,13 +147,39 @@ impl HttpEndpoint {
             limits.max_listen_streams,
             limits.max_listen_streams_per_caller,
         );
-        HttpEndpoint(Arc::new(HttpEndpointState {
+        let state = HttpEndpointState {
             server,
             limits,
             sessions,
             streams,
             sse_sessions: http_sse::SseSessions::default(),
-        }))
+        };
+        HttpEndpoint(Arc::new(state), HttpTransports::default())
+    }
+
+    /// Disables Streamable HTTP without sessions (2026-07-28). Clients of that revision are told to open a session.
+    pub fn without_stateless(mut self) -> HttpEndpoint {
+        self.1.stateless = false;
+        self
+    }
+
+    /// Disables Streamable HTTP with sessions (2025-03-26 to 2025-11-25). `initialize` is rejected.
+    pub fn without_sessions(mut self) -> HttpEndpoint {
+        self.1.sessions = false;
+        self
+    }
+
+    /// Disables HTTP+SSE (2024-11-05), so that the paths `…/sse` and `…/messages` have no special meaning.
+    pub fn without_http_sse(mut self) -> HttpEndpoint {
+        self.1.http_sse = false;
+        self
+    }
+
+    /// Begins the shutdown of the MCP server, as [`ProtocolServer::close`] does: notification streams end, and calls in
+    /// flight may complete. Call it when the listener stops accepting connections. Otherwise clients that listen for
+    /// notifications keep their connections open.
+    pub fn shut_down(&self) {
+        self.0.server.close();
     }
 
     /// Handles one HTTP request of an authenticated caller, in every MCP revision.
@@ -124,11 +188,23 @@ impl HttpEndpoint {
         B: http_body::Body<Data = bytes::Bytes> + Send,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
+        if self.1.http_sse {
+            match http_sse::endpoint_of(&request) {
+                Some(SseEndpoint::Stream) => {
+                    return self.sse(&caller, &request, http_sse::MESSAGES_SEGMENT);
+                }
+                // Boxed, so that the future of a call stays small.
+                Some(SseEndpoint::Messages) => {
+                    return Box::pin(self.messages(&caller, request)).await;
+                }
+                None => {}
+            }
+        }
         let (parts, body) = request.into_parts();
         match parts.method {
             Method::POST => {
                 let parts = HttpRequestParts::new(&self.0.server, parts);
-                post::post(&self.0, caller, &parts, body).await
+                post::post((&self.0, self.1), caller, &parts, body).await
             }
             Method::GET => self.get(&caller, &parts),
             Method::DELETE => self.delete(&caller, &parts),

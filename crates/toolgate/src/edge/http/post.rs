@@ -1,7 +1,7 @@
 //! POST requests: the body is parsed and checked, then handled by the stateless or the session protocol.
 
 use super::{
-    Body, HttpEndpointState, accept,
+    Body, HttpEndpointState, HttpTransports, accept,
     body::StreamWork,
     empty_response, error_response,
     headers::{self, ProtocolHeaders},
@@ -31,8 +31,8 @@ use toolgate_protocol::{
 type PostResponse = Response<Body>;
 
 /// Handles a POST. Rare cases are boxed, so that the future of a call is small: it is copied as it is made.
-pub(crate) async fn post<B>(
-    endpoint: &Arc<HttpEndpointState>,
+pub(super) async fn post<B>(
+    (endpoint, transports): (&Arc<HttpEndpointState>, HttpTransports),
     caller: Caller,
     parts: &Arc<HttpRequestParts>,
     body: B,
@@ -54,7 +54,7 @@ where
         Ok(message) => message,
         Err(answer) => return *answer,
     };
-    match handle_message(endpoint, &caller, parts, message).await {
+    match handle_message((endpoint, transports), &caller, parts, message).await {
         Ok(answer) => answer,
         Err(bad) => Box::pin(bad.into_response(&endpoint.server, &caller)).await,
     }
@@ -102,7 +102,7 @@ pub(crate) fn parse_message(json: &Json) -> Result<JsonRpcMessage, Box<PostRespo
 }
 
 async fn handle_message(
-    endpoint: &Arc<HttpEndpointState>,
+    (endpoint, transports): (&Arc<HttpEndpointState>, HttpTransports),
     caller: &Caller,
     parts: &Arc<HttpRequestParts>,
     message: JsonRpcMessage,
@@ -124,6 +124,13 @@ async fn handle_message(
         Some(None) => said.session_id().is_none(),
         None => false,
     };
+    if !transports.serves(is_stateless) {
+        let requested = requested_revision(&message, &meta, version);
+        let supported = dialect::ALL
+            .into_iter()
+            .filter(|dialect| transports.serves(dialect.stateless));
+        return Err(bad(stateless::unsupported_version(&requested, supported)));
+    }
     if is_stateless {
         return handle_stateless(endpoint, caller, (parts, &said), message, &meta).await;
     }
@@ -132,6 +139,20 @@ async fn handle_message(
         return Err(bad(RpcError::new(code::INVALID_REQUEST, text)));
     }
     handle_in_session(endpoint, caller, (parts, &said), message, version).await
+}
+
+/// Returns the revision that a message of a disabled transport requests, or an empty text.
+fn requested_revision(
+    message: &JsonRpcMessage,
+    meta: &RequestMeta,
+    header: Option<&str>,
+) -> String {
+    let in_body = || message_params(message)?.get("protocolVersion")?.string();
+    let in_meta = meta.version.as_ref().and_then(Json::string);
+    in_meta
+        .or_else(|| header.map(str::to_owned))
+        .or_else(in_body)
+        .unwrap_or_default()
 }
 
 /// Handles a 2026-07-28 message. The response owns the call, so closing the stream cancels it.
@@ -147,7 +168,8 @@ async fn handle_stateless(
     // Checked before the version is looked up: if two versions differ, neither can be trusted.
     headers::check_same_version(version, meta).map_err(bad)?;
     if let (Some(version), None) = (version, version.and_then(dialect::find)) {
-        return Err(bad(stateless::unsupported_version(version)));
+        let supported = dialect::stateless();
+        return Err(bad(stateless::unsupported_version(version, supported)));
     }
     let (method, params) = match &message {
         JsonRpcMessage::Request { method, params, .. } => (method.as_str(), params.as_ref()),

@@ -14,6 +14,7 @@ mod shutdown;
 mod sse_2024;
 mod stdio;
 mod transcripts;
+mod transports;
 
 use std::sync::Arc;
 use toolgate::{
