@@ -3,6 +3,7 @@
 //!
 //! `cargo run --example axum_app` prints its address and serves until Ctrl-C or SIGTERM. Clients of every protocol
 //! revision connect to `/mcp`; those of 2024-11-05 connect to `/mcp/sse`.
+#![allow(clippy::print_stdout, reason = "the output of the program")]
 
 use axum::{
     Router,

@@ -87,14 +87,19 @@ async fn line(stream: &mut BufReader<TcpStream>, start: &str) -> String {
 #[tokio::test]
 async fn the_middleware_decides_who_calls_a_nested_endpoint() {
     let app = App::start().await;
-    let (anna, ben) = (app.connect("key-of-anna").await, app.connect("key-of-ben").await);
+    let (anna, ben) = (
+        app.connect("key-of-anna").await,
+        app.connect("key-of-ben").await,
+    );
     let note = json!({"text": "rain"});
     let noted = anna.unwrap().call("add", note.clone()).await.unwrap();
     assert_eq!(noted.text(), "anna: rain");
     let noted = ben.unwrap().call("add", note).await.unwrap();
     assert_eq!(noted.text(), "ben: rain");
     assert!(app.connect("a wrong key").await.is_err());
-    let mut refused = app.send("GET /mcp/sse", "accept: text/event-stream\r\n", "").await;
+    let mut refused = app
+        .send("GET /mcp/sse", "accept: text/event-stream\r\n", "")
+        .await;
     assert_eq!(line(&mut refused, "HTTP/1.1 ").await, "401 Unauthorized");
     // A route of the application shares the state.
     let mut count = app.send("GET /count", "connection: close\r\n", "").await;
@@ -118,7 +123,10 @@ async fn the_oldest_transport_is_served_relative_to_where_it_is_nested() {
     let mut posted = app.send(&post, KEY, open).await;
     assert_eq!(line(&mut posted, "HTTP/1.1 ").await, "202 Accepted");
     let opened = line(&mut stream, "data: ").await;
-    assert!(opened.contains(r#""protocolVersion":"2024-11-05""#), "{opened}");
+    assert!(
+        opened.contains(r#""protocolVersion":"2024-11-05""#),
+        "{opened}"
+    );
     // Our client finds the transport itself.
     let builder = Client::builder()
         .header("authorization", "Bearer key-of-anna")
@@ -146,6 +154,9 @@ async fn a_graceful_shutdown_answers_calls_and_ends_streams() {
     assert!(progress.contains("collecting"), "{progress}");
     app.terminate();
     let answer = line(&mut call, "data: {").await;
-    assert!(answer.contains(r#""id":1"#) && answer.contains(r#""text":"0""#), "{answer}");
+    assert!(
+        answer.contains(r#""id":1"#) && answer.contains(r#""text":"0""#),
+        "{answer}"
+    );
     app.stops().await;
 }

@@ -96,7 +96,10 @@ async fn a_disabled_transport_names_the_revisions_of_the_others() {
     assert_eq!(refused.status(), StatusCode::BAD_REQUEST);
     let data = json(refused).await["error"]["data"].take();
     let supported = json!(["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"]);
-    assert_eq!(data, json!({"supported": supported, "requested": "2026-07-28"}));
+    assert_eq!(
+        data,
+        json!({"supported": supported, "requested": "2026-07-28"})
+    );
     let opened = send(&service_without, ("POST", "/"), &[], OPEN).await;
     assert_eq!(opened.status(), 200);
 
@@ -104,7 +107,10 @@ async fn a_disabled_transport_names_the_revisions_of_the_others() {
     let refused = send(&service_without, ("POST", "/"), &[], OPEN).await;
     assert_eq!(refused.status(), StatusCode::BAD_REQUEST);
     let data = json(refused).await["error"]["data"].take();
-    assert_eq!(data, json!({"supported": ["2026-07-28"], "requested": "2025-11-25"}));
+    assert_eq!(
+        data,
+        json!({"supported": ["2026-07-28"], "requested": "2025-11-25"})
+    );
     let stateless = send(&service_without, ("POST", "/"), &DISCOVER, STATELESS).await;
     assert_eq!(stateless.status(), 200);
 }
