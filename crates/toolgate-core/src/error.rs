@@ -91,7 +91,8 @@ pub enum RequiredCapability {
     Tasks,
 }
 
-/// Violation of a tool's input schema by the arguments of a call.
+/// Problem with the arguments of a call: they violate the input schema of a tool, the declared arguments of a prompt, or
+/// the type of the handler.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SchemaViolation {
     /// Location of the invalid argument as a JSON pointer; empty for the arguments as a whole.

@@ -47,7 +47,7 @@ pub struct Policy {
     pub layers: Vec<Arc<dyn Layer>>,
     /// Additional sanitizers of content from servers, which see it after the built-in ones, the last first.
     pub own_sanitizers: Vec<Arc<dyn Sanitizer>>,
-    /// Rate limits of calls. Default: 6000 calls per minute for each caller and tool.
+    /// Rate limits of calls. Default: 6,000 calls a minute for each caller and tool.
     pub rate: RateLimiter,
     /// Validation of call arguments against the tool's `inputSchema`.
     pub arguments: ArgumentValidation,

@@ -3,8 +3,8 @@
 use crate::message::{Id, IdKey};
 use std::collections::{BTreeMap, HashMap, btree_map::Entry};
 
-/// Table of the JSON-RPC requests in flight with one peer, sent and received. `T` waits for a reply; `R` executes a
-/// request of the peer.
+/// Table of the JSON-RPC requests in flight with one peer, sent and received. A `T` waits for a reply; an `R` executes
+/// a request that the peer sent.
 #[derive(Debug)]
 pub struct RequestTable<T, R> {
     next_id: u64,
@@ -17,14 +17,14 @@ pub struct RequestTable<T, R> {
 /// Reason why a request that the peer sent is rejected.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum RequestTableError {
-    /// The peer has a request with this id in flight; the earlier request stays valid.
+    /// The peer already has a request with this id in flight; the earlier request stays valid.
     Duplicate,
     /// The peer has reached its limit of requests in flight.
     TooMany,
 }
 
 impl<T, R> RequestTable<T, R> {
-    /// Creates an empty table for at most `max_received` concurrent requests of the peer.
+    /// Creates an empty table for at most `limit` concurrent requests that the peer sends.
     pub fn new(limit: usize) -> RequestTable<T, R> {
         RequestTable {
             next_id: 1,
@@ -91,24 +91,24 @@ impl<T, R> RequestTable<T, R> {
         }
     }
 
-    /// Removes a request of the peer once its worker completed. `None` means that it was cancelled before, and no reply
-    /// may be sent.
+    /// Removes a request that the peer sent, once its worker has completed. `None` means that the request was cancelled
+    /// before, so no reply may be sent.
     pub fn finish(&mut self, id: &Id) -> Option<R> {
         self.received.remove(&id.key())
     }
 
-    /// Cancels a request of the peer and returns its worker. Returns `None` for an unknown or completed request, which
-    /// is ignored.
+    /// Cancels a request that the peer sent, and returns its worker, to abort it. Returns `None` for an unknown or
+    /// completed request, whose cancellation is ignored.
     pub fn cancel(&mut self, id: &Id) -> Option<R> {
         self.received.remove(&id.key())
     }
 
-    /// Removes and returns the workers of all requests of the peer, for a shutdown.
+    /// Removes all requests in flight that the peer sent, and returns their workers, to abort them in a shutdown.
     pub fn drain_workers(&mut self) -> Vec<R> {
         std::mem::take(&mut self.received).into_values().collect()
     }
 
-    /// Returns the number of requests of the peer that are in flight.
+    /// Returns the number of requests in flight that the peer sent.
     pub fn received_count(&self) -> usize {
         self.received.len()
     }

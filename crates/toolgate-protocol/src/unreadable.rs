@@ -39,8 +39,9 @@ impl UnreadableText {
 
 /// Incremental classifier of an unparsable text of any length, which stores only a few bytes of it.
 ///
-/// It follows strings and braces and relies on nothing else, so it goes on where the strict reader stops: beyond a limit, at a
-/// `NaN`, at bytes that are no UTF-8, at single quotes, as Python prints a dictionary. Only members at the top level of an object count, never what stands within a result.
+/// It follows only strings and braces, so it continues where the strict reader stops: beyond a limit, at a `NaN`, at
+/// bytes that are not UTF-8, or at single quotes, such as in a printed Python dictionary. Only members at the top level
+/// of an object count, and not what is inside a result.
 #[derive(Debug, Default)]
 pub struct UnreadableScanner {
     head: Vec<u8>,
@@ -83,7 +84,7 @@ struct EnvelopeMembers {
 }
 
 impl UnreadableScanner {
-    /// Classifies the next bytes of the text.
+    /// Feeds the next bytes of the text to the classifier; [`UnreadableScanner::finish`] returns the classification.
     pub fn feed(&mut self, mut bytes: &[u8]) {
         let more = MAX_HEAD_BYTES.saturating_sub(self.head.len());
         self.head.extend(bytes.iter().take(more));

@@ -162,8 +162,8 @@ impl TokenRejection {
         self.message
     }
 
-    /// Returns the reason of the rejection, for the audit log. Of the token it contains at most the audience and the
-    /// issuer.
+    /// Returns the reason of the rejection, for the audit log and for a person who signed in to get the token. Of the
+    /// token, the reason contains at most the audience and the issuer.
     pub fn reason(&self) -> &str {
         &self.reason
     }

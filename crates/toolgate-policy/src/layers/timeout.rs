@@ -4,7 +4,7 @@ use crate::humanize;
 use std::time::Duration;
 use toolgate_core::{BoxFuture, Call, Error, ErrorKind, Layer, Next, Outcome};
 
-/// Timeout of a call, usually of one tool. Progress does not extend it.
+/// Layer that limits the duration of a call, usually of one tool. Progress does not extend the timeout.
 ///
 /// The server-wide timeout ([`CallTimeout`](crate::CallTimeout)) still applies, so a longer one here has no effect.
 ///

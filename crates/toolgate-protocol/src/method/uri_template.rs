@@ -9,7 +9,8 @@ pub fn matches_template(template: &str, uri: &str) -> bool {
     variables(template, uri).is_some()
 }
 
-/// Returns the template variables of a URI, still percent-encoded; `None` if it does not match the template.
+/// Returns the values of the template's variables in a URI, still percent-encoded; `None` if the URI does not match the
+/// template.
 pub fn variables(template: &str, uri: &str) -> Option<Vec<(String, String)>> {
     let mut found = Vec::new();
     let (mut template, mut uri) = (template, uri);

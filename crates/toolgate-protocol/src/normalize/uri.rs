@@ -1,6 +1,7 @@
 //! Syntax of URIs (RFC 3986) and of URI templates (RFC 6570), as the official schemas require it.
 
-/// Returns true for an absolute URI (RFC 3986): a scheme, only permitted characters, and complete escapes.
+/// Returns true for a URI with a scheme (`URI` of RFC 3986, with or without a fragment): only permitted characters, and
+/// complete escapes.
 pub fn is_uri(text: &str) -> bool {
     let Some((scheme, rest)) = text.split_once(':') else {
         return false;

@@ -151,8 +151,8 @@ pub fn url(message: &str, url: &str) -> Question<()> {
     }
 }
 
-/// Creates an input request for a completion of the client's model (`sampling/createMessage`). Of the parameters,
-/// `messages` and `maxTokens` are required. Returns its result.
+/// Creates an input request for a completion by the client's model (`sampling/createMessage`). Of the parameters,
+/// `messages` and `maxTokens` are required. The answer is the result of that request.
 pub fn sample(params: Value) -> Question<Value> {
     Question {
         kind: InputRequestKind::Sample(Json::from_value(&params)),
