@@ -7,7 +7,7 @@ use syn::{
     PathSegment, Result, ReturnType, Signature, Type, ext::IdentExt, spanned::Spanned,
 };
 
-/// The parameters of a tool or prompt function.
+/// The parameters of the function of an item.
 pub(crate) struct FunctionArguments {
     fields: Vec<ArgumentField>,
     /// For each parameter in order, its index in `fields`; `None` for the context.
@@ -36,7 +36,7 @@ impl FunctionArguments {
                 FnArg::Receiver(receiver) => {
                     return Err(Error::new_spanned(
                         receiver,
-                        "calls run concurrently, so a tool takes `&self`; put mutable state behind a lock",
+                        "calls run concurrently, so a method takes `&self`; put mutable state behind a lock",
                     ));
                 }
                 FnArg::Typed(parameter) => arguments.add(parameter)?,
@@ -70,13 +70,16 @@ impl FunctionArguments {
         self.has_self
     }
 
-    /// Returns the argument names in order.
-    pub(crate) fn names(&self) -> Vec<String> {
-        let name = |field: &ArgumentField| {
-            let name = field.name.to_string();
-            name.strip_prefix("r#").unwrap_or(&name).to_owned()
-        };
-        self.fields.iter().map(name).collect()
+    /// Returns the argument names in order, with their locations.
+    pub(crate) fn names(&self) -> impl Iterator<Item = (String, Span)> {
+        let name = |field: &ArgumentField| (field.name.unraw().to_string(), field.name.span());
+        self.fields.iter().map(name)
+    }
+
+    /// Returns whether an argument has another name than its parameter.
+    pub(crate) fn are_renamed(&self) -> bool {
+        let renamed = |field: &ArgumentField| has_option(&field.attributes, "serde", &["rename"]);
+        self.fields.iter().any(renamed)
     }
 
     /// Generates `struct Arguments`, deserialized from the arguments of a call. Error messages name it `of`.
@@ -92,7 +95,8 @@ impl FunctionArguments {
         arguments_struct(private, of, fields)
     }
 
-    /// Generates `struct Arguments` for a prompt, whose arguments are text, and the functions that read its fields.
+    /// Generates `struct Arguments` for arguments that are text, as of a prompt or template, and the functions that read
+    /// its fields.
     pub(crate) fn text_definition(&self, private: &TokenStream, of: &str) -> TokenStream {
         let fields = self.fields.iter().map(ArgumentField::text_field);
         let definition = arguments_struct(private, of, fields);
@@ -255,13 +259,13 @@ fn plain(signature: &Signature) -> Result<()> {
     let generics = &signature.generics;
     if !generics.params.is_empty() {
         let text =
-            "a tool or prompt cannot be generic: its arguments are described before it is called";
+            "this function cannot be generic: its arguments are described before it is called";
         return Err(Error::new_spanned(&generics.params, text));
     }
     if let Some(clause) = &generics.where_clause {
         return Err(Error::new_spanned(
             clause,
-            "a tool or prompt cannot be generic",
+            "this function cannot be generic",
         ));
     }
     let odd: [(&dyn ToTokens, bool, &str); 3] = [
@@ -275,7 +279,7 @@ fn plain(signature: &Signature) -> Result<()> {
     ];
     match odd.into_iter().find(|(_, is, _)| *is) {
         Some((tokens, _, word)) => {
-            let text = format!("a tool or prompt cannot be {word}");
+            let text = format!("this function cannot be {word}");
             Err(Error::new(tokens.to_token_stream().span(), text))
         }
         None => Ok(()),
@@ -312,7 +316,8 @@ fn is_context(ty: &Type) -> Result<bool> {
             Err(Error::new_spanned(ty, text))
         }
         Type::ImplTrait(_) => {
-            let text = "a tool or prompt cannot be generic: its arguments are described before it is called";
+            let text =
+                "this function cannot be generic: its arguments are described before it is called";
             Err(Error::new_spanned(ty, text))
         }
         ty => Ok(last_segment(ty).is_some_and(|segment| segment.ident == "Cx")),

@@ -1,47 +1,27 @@
-//! Expansion of `#[tool]` and `#[prompt]` on a function.
+//! Expansion of `#[tool]`, `#[prompt]`, `#[resource]` and `#[template]` on a function.
 
 use crate::{
     arguments::{self, FunctionArguments, ReturnSpans},
     docs,
+    kind::ItemKind,
     options::AttributeOptions,
+    uri,
 };
 use proc_macro2::{Delimiter, Group, Span, TokenStream};
 use quote::{format_ident, quote};
-use syn::{Attribute, Error, FnArg, ItemFn, Result};
+use syn::{Attribute, Error, FnArg, ItemFn, LitStr, Result};
 
-/// The item that is generated from a function.
-#[derive(Clone, Copy, Eq, PartialEq)]
-enum DefinitionKind {
-    Tool,
-    Prompt,
-}
-
-impl DefinitionKind {
-    fn word(self) -> &'static str {
-        match self {
-            DefinitionKind::Tool => "tool",
-            DefinitionKind::Prompt => "prompt",
-        }
-    }
-}
-
-/// Expands `#[tool]` on a function.
-pub(crate) fn tool(options: &AttributeOptions, function: ItemFn) -> Result<TokenStream> {
-    expand(options, function, DefinitionKind::Tool)
-}
-
-/// Expands `#[prompt]` on a function.
-pub(crate) fn prompt(options: &AttributeOptions, function: ItemFn) -> Result<TokenStream> {
-    expand(options, function, DefinitionKind::Prompt)
-}
-
-fn expand(
+/// Expands the attribute of an item on a function.
+pub(crate) fn expand(
     options: &AttributeOptions,
     mut function: ItemFn,
-    kind: DefinitionKind,
+    kind: ItemKind,
 ) -> Result<TokenStream> {
     if let Some(FnArg::Receiver(receiver)) = function.sig.inputs.first() {
-        let text = "a method is a tool only in an `impl` block with `#[tools]`";
+        let text = format!(
+            "a method is a {} only in an `impl` block with `#[tools]`",
+            kind.word()
+        );
         return Err(Error::new_spanned(receiver, text));
     }
     let arguments = FunctionArguments::extract(&mut function.sig)?;
@@ -51,7 +31,7 @@ fn expand(
     let cfgs = cfg_attributes(&others);
     let name = function.sig.ident.clone();
     let visibility = function.vis.clone();
-    let making = constructor(options, &function, &arguments, &told, kind);
+    let making = constructor(options, &function, &arguments, &told, kind)?;
     function.sig.ident = format_ident!("call", span = name.span());
     // A parameter may have the same name as a function, but not as a unit struct; hence an enum.
     let behind = format!("The function of the {} `{name}`.", kind.word());
@@ -94,8 +74,8 @@ fn constructor(
     function: &ItemFn,
     arguments: &FunctionArguments,
     told: &[Attribute],
-    kind: DefinitionKind,
-) -> TokenStream {
+    kind: ItemKind,
+) -> Result<TokenStream> {
     let (private, name, visibility) = (options.private_path(), &function.sig.ident, &function.vis);
     let target = TargetFunction {
         options,
@@ -105,17 +85,14 @@ fn constructor(
     };
     let passed = arguments.call_arguments();
     let call = quote!(#name::call(#passed));
-    let (ty, made) = match kind {
-        DefinitionKind::Tool => (quote!(Tool), target.tool(&call, &TokenStream::new())),
-        DefinitionKind::Prompt => (quote!(Prompt), target.prompt(&call)),
-    };
-    quote! {
+    let (ty, made) = (kind.ty(), target.item(kind, &call, &TokenStream::new())?);
+    Ok(quote! {
         #(#told)*
         #[allow(missing_docs, unreachable_pub, reason = "follows the visibility and documentation of the annotated function")]
         #[allow(clippy::all, clippy::pedantic, reason = "generated code")]
         #[must_use]
         #visibility fn #name() -> #private::#ty { #made }
-    }
+    })
 }
 
 /// A function for which a definition is generated.
@@ -133,8 +110,28 @@ impl TargetFunction<'_> {
         self.options.name.as_ref().map_or(own, syn::LitStr::value)
     }
 
-    /// Generates an expression of type `Tool`. `before` runs in the closure, ahead of the future.
-    pub(crate) fn tool(&self, call: &TokenStream, before: &TokenStream) -> TokenStream {
+    /// Generates an expression of the item's type. `before` runs in the closure, ahead of the future.
+    pub(crate) fn item(
+        &self,
+        kind: ItemKind,
+        call: &TokenStream,
+        before: &TokenStream,
+    ) -> Result<TokenStream> {
+        Ok(match kind {
+            ItemKind::Tool => self.tool(call, before),
+            ItemKind::Prompt => self.prompt(call, before),
+            ItemKind::Resource => {
+                let uri = uri::check(kind, self.options, self.arguments)?;
+                self.resource(&uri, call, before)
+            }
+            ItemKind::Template => {
+                let uri = uri::check(kind, self.options, self.arguments)?;
+                self.template(&uri, call, before)
+            }
+        })
+    }
+
+    fn tool(&self, call: &TokenStream, before: &TokenStream) -> TokenStream {
         let (private, name) = (self.options.private_path(), self.name());
         let definition = self.arguments.definition(&private, &name);
         let mut result = self.result(call, &quote!(tool_value));
@@ -155,19 +152,56 @@ impl TargetFunction<'_> {
         }}
     }
 
-    fn prompt(&self, call: &TokenStream) -> TokenStream {
+    fn prompt(&self, call: &TokenStream, before: &TokenStream) -> TokenStream {
         let (private, name) = (self.options.private_path(), self.name());
         let definition = self.arguments.text_definition(&private, &name);
         let result = self.result(call, &quote!(prompt_value));
-        let order = self.arguments.names();
+        let order = self.arguments.names().map(|(name, _)| name);
         let chain = self.options.chain(self.docs.as_deref());
         quote! {{
             #definition
-            #private::Prompt::typed(#name, move |__arguments: Arguments, __context: #private::Cx| async move {
-                let _ = (&__arguments, &__context);
-                ::core::result::Result::<_, #private::HandlerExit>::Ok(#result)
+            #private::Prompt::typed(#name, move |__arguments: Arguments, __context: #private::Cx| {
+                #before
+                async move {
+                    let _ = (&__arguments, &__context);
+                    ::core::result::Result::<_, #private::HandlerExit>::Ok(#result)
+                }
             })
             .in_order(&[#(#order),*])
+            #chain
+        }}
+    }
+
+    fn resource(&self, uri: &LitStr, call: &TokenStream, before: &TokenStream) -> TokenStream {
+        let (private, name) = (self.options.private_path(), self.name());
+        let result = self.result(call, &quote!(resource_value));
+        let chain = self.options.chain(self.docs.as_deref());
+        quote! {{
+            #private::Resource::new(#uri, #name, move |__context: #private::Cx| {
+                #before
+                async move {
+                    let _ = &__context;
+                    ::core::result::Result::<_, #private::HandlerExit>::Ok(#result)
+                }
+            })
+            #chain
+        }}
+    }
+
+    fn template(&self, uri: &LitStr, call: &TokenStream, before: &TokenStream) -> TokenStream {
+        let (private, name) = (self.options.private_path(), self.name());
+        let definition = self.arguments.text_definition(&private, &name);
+        let result = self.result(call, &quote!(resource_value));
+        let chain = self.options.chain(self.docs.as_deref());
+        quote! {{
+            #definition
+            #private::ResourceTemplate::typed(#uri, #name, move |__arguments: Arguments, __context: #private::Cx| {
+                #before
+                async move {
+                    let _ = (&__arguments, &__context);
+                    ::core::result::Result::<_, #private::HandlerExit>::Ok(#result)
+                }
+            })
             #chain
         }}
     }

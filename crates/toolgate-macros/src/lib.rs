@@ -1,17 +1,21 @@
-//! Attribute macros of Toolgate: functions as tools and prompts.
+//! Attribute macros of Toolgate: functions as tools, prompts, resources and templates.
 //!
 //! The crate `toolgate` exports them and the generated code refers to it, so use them from there.
 
 mod arguments;
 mod docs;
 mod free;
+mod kind;
 mod options;
 mod set;
 #[cfg(test)]
 mod tests;
+mod uri;
 
+use kind::ItemKind;
 use options::AttributeOptions;
 use proc_macro::TokenStream;
+use set::BlockOptions;
 
 /// Turns a function into an MCP tool: its parameters are the arguments, its doc comment is the description.
 ///
@@ -39,17 +43,23 @@ use proc_macro::TokenStream;
 /// | `crate = "…"` | the path of `toolgate`, if it has another name |
 #[proc_macro_attribute]
 pub fn tool(options: TokenStream, item: TokenStream) -> TokenStream {
-    let options = AttributeOptions::of(options.into(), options::TOOL);
-    into_tokens(options.and_then(|options| free::tool(&options, syn::parse(item)?)))
+    expand(options, item, ItemKind::Tool)
 }
 
-/// Turns the methods of a type that are marked `#[tool]` into a set of MCP tools, which share one value of the type.
+/// Turns the methods of a type that are marked `#[tool]`, `#[prompt]`, `#[resource]` or `#[template]` into items of an
+/// MCP server, which share one value of the type: `server.tools(value)`.
 ///
 /// The methods stay unchanged. They take `&self`, because calls run concurrently: put mutable state behind a lock.
-/// The only option here is `crate = "…"`; the options of `#[tool]` are the same as on a function.
+/// The options of the attributes are the same as on a function.
+///
+/// A type can have several blocks, also in several modules. One block needs no name. For each other one, give the
+/// function that returns its items, with its visibility: `#[tools(pub fn admin)]` makes the method `admin` of
+/// `Arc<Type>`, for `server.tools(value.clone()).tools(value.admin())`.
+///
+/// The only other option is `crate = "…"`.
 #[proc_macro_attribute]
 pub fn tools(options: TokenStream, item: TokenStream) -> TokenStream {
-    let options = AttributeOptions::of(options.into(), options::TOOLS);
+    let options = BlockOptions::of(options.into());
     into_tokens(options.and_then(|options| set::tools(&options, syn::parse(item)?)))
 }
 
@@ -64,8 +74,45 @@ pub fn tools(options: TokenStream, item: TokenStream) -> TokenStream {
 /// Options: `name`, `title`, `description` and `crate`, as of `#[tool]`.
 #[proc_macro_attribute]
 pub fn prompt(options: TokenStream, item: TokenStream) -> TokenStream {
-    let options = AttributeOptions::of(options.into(), options::PROMPT);
-    into_tokens(options.and_then(|options| free::prompt(&options, syn::parse(item)?)))
+    expand(options, item, ItemKind::Prompt)
+}
+
+/// Turns a function into an MCP resource with a URI: its return value is the contents, its doc comment is the
+/// description.
+///
+/// The name then denotes a function without parameters that returns the `Resource`: `server.resource(about)`. The
+/// annotated function itself is `about::call`. Its only parameter is the context, `Cx`, which may be omitted.
+///
+/// It returns a type that implements `IntoContents`: text, `Vec<u8>`, `Structured(value)` as JSON, or
+/// `ResourceContents`; or a `Result` of that. It may be `async` or not.
+///
+/// Options after the URI: `name`, `title`, `description` and `crate`, as of `#[tool]`, and `mime = "…"`, the MIME type.
+#[proc_macro_attribute]
+pub fn resource(options: TokenStream, item: TokenStream) -> TokenStream {
+    expand(options, item, ItemKind::Resource)
+}
+
+/// Turns a function into an MCP resource template: the variables of the URI template (RFC 6570) are its parameters.
+///
+/// The name then denotes a function without parameters that returns the `ResourceTemplate`: `server.template(note)`.
+/// The annotated function itself is `note::call`.
+///
+/// - Each variable is a parameter of the same name, of a type that implements `serde::Deserialize` or `FromStr`. A
+///   variable of a query, such as `{?page}`, may be absent: its type is an `Option`.
+/// - A value that cannot be read as the type is a "not found" error that names the variable.
+/// - Values are not percent-decoded, and they come from the caller: validate them before you use them in a file path.
+/// - A parameter of type `Cx` is the context of the call.
+///
+/// The return type and the options are those of `#[resource]`.
+#[proc_macro_attribute]
+pub fn template(options: TokenStream, item: TokenStream) -> TokenStream {
+    expand(options, item, ItemKind::Template)
+}
+
+/// Expands the attribute of an item on a function.
+fn expand(options: TokenStream, item: TokenStream, kind: ItemKind) -> TokenStream {
+    let options = AttributeOptions::of_item(options.into(), kind);
+    into_tokens(options.and_then(|options| free::expand(&options, syn::parse(item)?, kind)))
 }
 
 /// Returns the generated code, or a compile error at its source location.

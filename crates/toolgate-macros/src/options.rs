@@ -1,8 +1,13 @@
 //! Options in the parentheses of an attribute.
 
+use crate::kind::ItemKind;
 use proc_macro2::TokenStream;
 use quote::quote;
-use syn::{LitBool, LitStr, Path, Result, meta::ParseNestedMeta, parse::Parser};
+use syn::{
+    LitBool, LitStr, Path, Result, Token,
+    meta::ParseNestedMeta,
+    parse::{ParseStream, Parser},
+};
 
 /// The options of `#[tool]`.
 pub(crate) const TOOL: &[&str] = &[
@@ -19,12 +24,16 @@ pub(crate) const TOOL: &[&str] = &[
 ];
 /// The options of `#[tools]`.
 pub(crate) const TOOLS: &[&str] = &["crate"];
+/// The options of `#[resource]` and `#[template]`.
+pub(crate) const RESOURCE: &[&str] = &["name", "title", "description", "mime", "crate"];
 /// The options of `#[prompt]`.
 pub(crate) const PROMPT: &[&str] = &["name", "title", "description", "crate"];
 
 /// Parsed options of an attribute.
 #[derive(Default)]
 pub(crate) struct AttributeOptions {
+    /// URI of a resource, or URI template.
+    pub(crate) uri: Option<LitStr>,
     pub(crate) name: Option<LitStr>,
     title: Option<LitStr>,
     description: Option<LitStr>,
@@ -34,6 +43,7 @@ pub(crate) struct AttributeOptions {
     open_world: Option<LitBool>,
     task: Option<LitStr>,
     output: Option<LitBool>,
+    mime: Option<LitStr>,
     pub(crate) krate: Option<Path>,
     seen: Vec<String>,
 }
@@ -46,8 +56,25 @@ impl AttributeOptions {
         Ok(options)
     }
 
+    /// Parses the options of an item's attribute, which may begin with a URI.
+    pub(crate) fn of_item(tokens: TokenStream, kind: ItemKind) -> Result<AttributeOptions> {
+        let parser = |input: ParseStream<'_>| {
+            let uri: Option<LitStr> = match kind.has_uri() && input.peek(LitStr) {
+                true => Some(input.parse()?),
+                false => None,
+            };
+            if uri.is_some() && !input.is_empty() {
+                input.parse::<Token![,]>()?;
+            }
+            let mut options = AttributeOptions::of(input.parse()?, kind.options())?;
+            options.uri = uri;
+            Ok(options)
+        };
+        parser.parse2(tokens)
+    }
+
     /// Parses one option.
-    pub(crate) fn read(&mut self, meta: &ParseNestedMeta<'_>, known: &[&str]) -> Result<()> {
+    fn read(&mut self, meta: &ParseNestedMeta<'_>, known: &[&str]) -> Result<()> {
         let name = meta.path.get_ident().map(ToString::to_string);
         let name = name.filter(|name| known.contains(&name.as_str()));
         let Some(name) = name else {
@@ -67,6 +94,7 @@ impl AttributeOptions {
             "open_world" => self.open_world = Some(flag(meta)?),
             "task" => self.task = Some(support(meta.value()?.parse()?)?),
             "output" => self.output = Some(flag(meta)?),
+            "mime" => self.mime = Some(meta.value()?.parse()?),
             _ => self.krate = Some(meta.value()?.parse::<LitStr>()?.parse()?),
         }
         self.seen.push(name);
@@ -96,6 +124,9 @@ impl AttributeOptions {
             (Some(text), _) => chain.extend(quote!(.description(#text))),
             (None, Some(text)) => chain.extend(quote!(.description(#text))),
             (None, None) => {}
+        }
+        if let Some(mime) = &self.mime {
+            chain.extend(quote!(.mime(#mime)));
         }
         let is_on = |flag: &Option<LitBool>| flag.as_ref().is_some_and(LitBool::value);
         if is_on(&self.read_only) {

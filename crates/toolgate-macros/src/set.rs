@@ -4,65 +4,113 @@ use crate::{
     arguments::FunctionArguments,
     docs,
     free::{TargetFunction, cfg_attributes},
+    kind::ItemKind,
     options::{self, AttributeOptions},
 };
 use proc_macro2::TokenStream;
-use quote::quote;
-use syn::{Attribute, Error, ImplItem, ImplItemFn, ItemImpl, Meta, Result};
+use quote::{format_ident, quote};
+use syn::{
+    Attribute, Error, Ident, ImplItem, ImplItemFn, ItemImpl, Meta, Result, Token, Visibility,
+    parse::{ParseStream, Parser},
+};
 
-/// Generates the unchanged block and a `ToolSet` of the tools in it.
-pub(crate) fn tools(options: &AttributeOptions, mut block: ItemImpl) -> Result<TokenStream> {
+/// Options of `#[tools]`.
+#[derive(Default)]
+pub(crate) struct BlockOptions {
+    options: AttributeOptions,
+    /// Visibility and name of the function that returns the items of the block.
+    function: Option<(Visibility, Ident)>,
+}
+
+impl BlockOptions {
+    /// Parses the options, for example `pub fn admin`.
+    pub(crate) fn of(tokens: TokenStream) -> Result<BlockOptions> {
+        let parser = |input: ParseStream<'_>| {
+            let visibility: Visibility = input.parse()?;
+            let function = match &visibility {
+                Visibility::Inherited if !input.peek(Token![fn]) => None,
+                _ => {
+                    input.parse::<Token![fn]>()?;
+                    Some((visibility, input.parse()?))
+                }
+            };
+            if function.is_some() && !input.is_empty() {
+                input.parse::<Token![,]>()?;
+            }
+            Ok(BlockOptions {
+                options: AttributeOptions::of(input.parse()?, options::TOOLS)?,
+                function,
+            })
+        };
+        parser.parse2(tokens)
+    }
+}
+
+/// Generates the unchanged block, and the function that returns the items in it.
+pub(crate) fn tools(options: &BlockOptions, mut block: ItemImpl) -> Result<TokenStream> {
     if let Some((_, path, _)) = &block.trait_ {
         let text = "`#[tools]` belongs on an `impl` block of the type itself, not of a trait";
         return Err(Error::new_spanned(path, text));
     }
-    let mut pushes = Vec::new();
+    let mut additions = Vec::new();
     for item in &mut block.items {
         if let ImplItem::Fn(method) = item
-            && let Some(attribute) = take_tool(&mut method.attrs)
+            && let Some((kind, attribute)) = ItemKind::take(&mut method.attrs)?
         {
-            pushes.push(push(options, &attribute, method)?);
+            additions.push(addition(&options.options, kind, &attribute, method)?);
         }
     }
-    if pushes.is_empty() {
-        let text = "no method in this block has `#[tool]`, so there are no tools";
+    if additions.is_empty() {
+        let text =
+            "no method in this block has `#[tool]`, `#[prompt]`, `#[resource]` or `#[template]`";
         return Err(Error::new_spanned(&block.self_ty, text));
     }
-    let private = options.private_path();
+    let private = options.options.private_path();
     let (generics, _, clause) = block.generics.split_for_impl();
     let (conditions, ty) = (cfg_attributes(&block.attrs), &block.self_ty);
+    let (trait_for, signature) = match &options.function {
+        None => (
+            quote!(#private::ItemSource for),
+            quote!(fn items(self: ::std::sync::Arc<Self>)),
+        ),
+        Some((visibility, name)) => (
+            TokenStream::new(),
+            quote! {
+                /// Returns the items that a block with `#[tools]` declares.
+                #[must_use]
+                #visibility fn #name(self: &::std::sync::Arc<Self>)
+            },
+        ),
+    };
     Ok(quote! {
         #block
 
         #(#conditions)*
         #[automatically_derived]
         #[allow(clippy::all, clippy::pedantic, reason = "generated code")]
-        impl #generics #private::ToolSet for #ty #clause {
-            fn tools(self: ::std::sync::Arc<Self>) -> ::std::vec::Vec<#private::Tool> {
-                let mut __tools = ::std::vec::Vec::new();
-                #(#pushes)*
-                __tools
+        impl #generics #trait_for #ty #clause {
+            #signature -> #private::ItemSet {
+                let __state: &::std::sync::Arc<Self> = &self;
+                let __items = #private::ItemSet::new();
+                #(#additions)*
+                __items
             }
         }
     })
 }
 
-/// Removes `#[tool]` from a method and returns it.
-fn take_tool(attributes: &mut Vec<Attribute>) -> Option<Attribute> {
-    let is = |a: &Attribute| a.path().segments.last().is_some_and(|s| s.ident == "tool");
-    let at = attributes.iter().position(is)?;
-    Some(attributes.remove(at))
-}
-
-fn push(
+/// Generates the statement that adds the item of a method.
+fn addition(
     block: &AttributeOptions,
+    kind: ItemKind,
     attribute: &Attribute,
     method: &mut ImplItemFn,
 ) -> Result<TokenStream> {
-    let mut options = AttributeOptions::default();
-    if let Meta::List(_) = &attribute.meta {
-        attribute.parse_nested_meta(|meta| options.read(&meta, options::TOOL))?;
-    }
+    let tokens = match &attribute.meta {
+        Meta::List(list) => list.tokens.clone(),
+        _ => TokenStream::new(),
+    };
+    let mut options = AttributeOptions::of_item(tokens, kind)?;
     if options.krate.is_none() {
         options.krate.clone_from(&block.krate);
     }
@@ -74,13 +122,16 @@ fn push(
         arguments: &arguments,
         docs: docs::text(&method.attrs),
     };
-    let tool = if arguments.has_self() {
+    let item = if arguments.has_self() {
         let before = quote!(let __this = ::std::sync::Arc::clone(&__this););
-        let tool = target.tool(&quote!(__this.#name(#passed)), &before);
-        quote!({ let __this = ::std::sync::Arc::clone(&self); #tool })
+        let item = target.item(kind, &quote!(__this.#name(#passed)), &before)?;
+        quote!({ let __this = ::std::sync::Arc::clone(__state); #item })
     } else {
-        target.tool(&quote!(Self::#name(#passed)), &TokenStream::new())
+        target.item(kind, &quote!(Self::#name(#passed)), &TokenStream::new())?
     };
-    let conditions = cfg_attributes(&method.attrs);
-    Ok(quote!(#(#conditions)* __tools.push(#tool);))
+    let (conditions, add) = (
+        cfg_attributes(&method.attrs),
+        format_ident!("{}", kind.word()),
+    );
+    Ok(quote!(#(#conditions)* let __items = __items.#add(#item);))
 }

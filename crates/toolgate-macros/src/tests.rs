@@ -2,8 +2,9 @@
 
 use crate::{
     free,
-    options::{self, AttributeOptions},
-    set,
+    kind::ItemKind,
+    options::AttributeOptions,
+    set::{self, BlockOptions},
 };
 use proc_macro2::TokenStream;
 use syn::{Error, Result, parse_str};
@@ -18,18 +19,22 @@ fn refused(made: Result<TokenStream>, place: &str, sentence: &str) {
 /// Asserts that `#[tool]` on this function is rejected, at `place`.
 #[track_caller]
 fn tool(function: &str, place: &str, sentence: &str) {
-    refused(
-        free::tool(&AttributeOptions::default(), parse_str(function).unwrap()),
-        place,
-        sentence,
-    );
+    item(ItemKind::Tool, "", function, place, sentence);
+}
+
+/// Asserts that the attribute with these options on this function is rejected, at `place`.
+#[track_caller]
+fn item(kind: ItemKind, options: &str, function: &str, place: &str, sentence: &str) {
+    let options = AttributeOptions::of_item(options.parse().unwrap(), kind).unwrap();
+    let made = free::expand(&options, parse_str(function).unwrap(), kind);
+    refused(made, place, sentence);
 }
 
 /// Asserts that `#[tools]` on this block is rejected, at `place`.
 #[track_caller]
 fn tools(block: &str, place: &str, sentence: &str) {
     refused(
-        set::tools(&AttributeOptions::default(), parse_str(block).unwrap()),
+        set::tools(&BlockOptions::default(), parse_str(block).unwrap()),
         place,
         sentence,
     );
@@ -38,7 +43,7 @@ fn tools(block: &str, place: &str, sentence: &str) {
 /// Asserts that `#[tool(…)]` with these options is rejected, at `place`.
 #[track_caller]
 fn option(options: &str, place: &str, sentence: &str) {
-    let read = AttributeOptions::of(options.parse().unwrap(), options::TOOL);
+    let read = AttributeOptions::of_item(options.parse().unwrap(), ItemKind::Tool);
     refused(read.map(|_| TokenStream::new()), place, sentence);
 }
 
@@ -102,7 +107,69 @@ fn rejects_invalid_options() {
 }
 
 #[test]
+fn rejects_uris_that_do_not_match_the_parameters() {
+    let resource = |options: &str, function: &str, place: &str, sentence: &str| {
+        item(ItemKind::Resource, options, function, place, sentence);
+    };
+    let template = |options: &str, function: &str, place: &str, sentence: &str| {
+        item(ItemKind::Template, options, function, place, sentence);
+    };
+    resource(
+        r#""a:b""#,
+        "fn f(day: u8) {}",
+        "day",
+        "use `#[template]` with the variable `{day}`",
+    );
+    resource(
+        r#""a:{day}""#,
+        "fn f() {}",
+        r#""a:{day}""#,
+        "use `#[template]`",
+    );
+    template(r#""a:b""#, "fn f() {}", r#""a:b""#, "use `#[resource]`");
+    template(
+        r#""a:{day}", mime = "text/plain""#,
+        "fn f(day: u8, cx: Cx, month: u8) {}",
+        "month",
+        "no variable `{month}`",
+    );
+    template(
+        r#""a:{day}{?page,size*}""#,
+        "fn f(day: u8, size: u8) {}",
+        r#""a:{day}{?page,size*}""#,
+        "no parameter for the variable `{page}`",
+    );
+    for (uri, sentence) in [
+        (r#""a:{day""#, "`{` has no `}`"),
+        (r#""a:day}""#, "`}` has no `{`"),
+        (r#""a:}{day}""#, "`}` has no `{`"),
+        (r#""a:{}""#, "has a name"),
+        (r#""a:{a b}""#, "has a name"),
+        (r#""a:{a,b}""#, "only in a query"),
+        (r#""a:{a}/{a}""#, "only once"),
+    ] {
+        template(uri, "fn f(a: u8) {}", uri, sentence);
+    }
+}
+
+#[test]
+fn rejects_invalid_options_of_blocks() {
+    let rejected = |options: &str, place: &str, sentence: &str| {
+        let read = BlockOptions::of(options.parse().unwrap());
+        refused(read.map(|_| TokenStream::new()), place, sentence);
+    };
+    rejected("pub admin", "admin", "expected `fn`");
+    rejected("fn admin crate", "crate", "expected `,`");
+    rejected("fn admin, name = \"a\"", "name", "unknown option");
+}
+
+#[test]
 fn rejects_invalid_blocks() {
+    tools(
+        "impl A { #[tool] #[prompt] fn f(&self) {} }",
+        "#[prompt]",
+        "its second attribute",
+    );
     tools(
         "impl A { fn f(&self) {} }",
         "A",
@@ -116,12 +183,12 @@ fn rejects_invalid_blocks() {
     tools(
         "impl A { #[tool] fn f(&mut self) {} }",
         "&mut self",
-        "a tool takes `&self`",
+        "a method takes `&self`",
     );
     tools(
         "impl A { #[tool] fn f(self) {} }",
         "self",
-        "a tool takes `&self`",
+        "a method takes `&self`",
     );
     tools(
         "impl A { #[tool] fn f<T>(&self, t: T) {} }",
@@ -139,7 +206,8 @@ fn rejects_invalid_blocks() {
 #[test]
 fn attributes_move_to_the_fields() {
     let function = "/// F.\n#[inline] fn f(/** A. */ #[serde(default)] a: u8) -> String { g(a) }";
-    let made = free::tool(&AttributeOptions::default(), parse_str(function).unwrap()).unwrap();
+    let options = AttributeOptions::default();
+    let made = free::expand(&options, parse_str(function).unwrap(), ItemKind::Tool).unwrap();
     let made: syn::File = syn::parse2(made).unwrap();
     let syn::Item::Impl(block) = &made.items[2] else {
         panic!("an impl block is last");

@@ -1,7 +1,7 @@
 //! MCP servers, clients and gateways, with a policy around each call that is on by default.
 //!
-//! - **Write a server**: [`Server`] with the macros [`tool`](macro@tool), [`tools`](macro@tools) and
-//!   [`prompt`](macro@prompt), served by [`stdio()`] or [`http()`].
+//! - **Write a server**: [`Server`] with the macros [`tool`](macro@tool), [`prompt`](macro@prompt),
+//!   [`resource`](macro@resource), [`template`](macro@template) and [`tools`](macro@tools), served by [`stdio()`] or [`http()`].
 //! - **Write a client, a host or an agent**: [`Client`] connects to a server by URL, as a child process, or in the same
 //!   process.
 //! - **Extend the pipeline**: [`layer`], [`rule`] and [`sanitizer`] make parts of functions and of types.
@@ -162,6 +162,89 @@ pub use toolgate_macros::tools;
 /// ```
 #[cfg(feature = "macros")]
 pub use toolgate_macros::prompt;
+
+/// ```
+/// use toolgate::{Server, resource};
+///
+/// /// Terms of use.
+/// #[resource("shop:///terms", mime = "text/plain")]
+/// fn terms() -> &'static str {
+///     "Returns within 30 days."
+/// }
+///
+/// let server = Server::new("shop", "1.0.0").resource(terms);
+/// # assert!(server.build().is_ok());
+/// ```
+///
+/// A resource has no arguments:
+///
+/// ```compile_fail
+/// # use toolgate::resource;
+/// #[resource("shop:///orders")]
+/// fn order(id: u32) -> String {
+///     id.to_string()
+/// }
+/// ```
+///
+/// The return type implements [`IntoContents`](handlers::IntoContents):
+///
+/// ```compile_fail,E0277
+/// # use toolgate::resource;
+/// struct Terms;
+///
+/// #[resource("shop:///terms")]
+/// fn terms() -> Terms {
+///     Terms
+/// }
+/// ```
+#[cfg(feature = "macros")]
+pub use toolgate_macros::resource;
+
+/// ```
+/// use toolgate::{Server, Structured, ToolError, template};
+///
+/// #[derive(serde::Serialize)]
+/// struct Order {
+///     id: u32,
+///     open: bool,
+/// }
+///
+/// /// Order of a customer.
+/// #[template("shop:///orders/{id}")]
+/// async fn order(id: u32) -> Result<Structured<Order>, ToolError> {
+///     match id {
+///         1..100 => Ok(Structured(Order { id, open: true })),
+///         _ => Err(ToolError::not_found(format!("there is no order {id}"))),
+///     }
+/// }
+///
+/// let server = Server::new("shop", "1.0.0").template(order);
+/// # assert!(server.build().is_ok());
+/// ```
+///
+/// Variables and parameters have the same names:
+///
+/// ```compile_fail
+/// # use toolgate::template;
+/// #[template("shop:///orders/{id}")]
+/// fn order(number: u32) -> String {
+///     number.to_string()
+/// }
+/// ```
+///
+/// A variable is read from text, so its type implements `FromStr` or `serde::Deserialize`:
+///
+/// ```compile_fail,E0277
+/// # use toolgate::template;
+/// struct Unreadable;
+///
+/// #[template("shop:///orders/{id}")]
+/// fn order(id: Unreadable) -> String {
+///     String::new()
+/// }
+/// ```
+#[cfg(feature = "macros")]
+pub use toolgate_macros::template;
 
 /// Doctests of the examples in the README.
 #[cfg(doctest)]

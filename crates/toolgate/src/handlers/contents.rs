@@ -1,7 +1,8 @@
 //! Contents of resources.
 
-use super::HandlerExit;
+use super::{HandlerExit, Structured};
 use base64::{Engine, engine::general_purpose::STANDARD};
+use serde::Serialize;
 use toolgate_core::Json;
 use toolgate_protocol::json::ObjectWriter;
 
@@ -80,7 +81,7 @@ impl ResourceContents {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the value of a resource",
     label = "a resource does not return this type",
-    note = "return text, `Vec<u8>` or `ResourceContents`"
+    note = "return text, `Vec<u8>`, `ResourceContents`, or `Structured(value)` to send a value of your own as JSON"
 )]
 pub trait IntoContents {
     /// Converts the handler's return value to parts of the resource's contents.
@@ -88,6 +89,32 @@ pub trait IntoContents {
     /// # Errors
     /// The value cannot be serialized.
     fn into_contents(self) -> Result<Vec<ResourceContents>, HandlerExit>;
+
+    /// Returns the MIME type of the type, which the definition of a resource has by default.
+    fn mime() -> Option<&'static str> {
+        None
+    }
+}
+
+/// The value as JSON text.
+impl<T: Serialize> IntoContents for Structured<T> {
+    fn into_contents(self) -> Result<Vec<ResourceContents>, HandlerExit> {
+        serde_json::to_string(&self.0)?.into_contents()
+    }
+
+    fn mime() -> Option<&'static str> {
+        Some("application/json")
+    }
+}
+
+impl IntoContents for Json {
+    fn into_contents(self) -> Result<Vec<ResourceContents>, HandlerExit> {
+        self.as_str().into_contents()
+    }
+
+    fn mime() -> Option<&'static str> {
+        Some("application/json")
+    }
 }
 
 impl IntoContents for ResourceContents {

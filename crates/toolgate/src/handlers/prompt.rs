@@ -2,7 +2,7 @@
 
 use super::{
     Cx, HandlerExit, IntoHandlerExit, IntoMessages, complete::CompletionHandlers,
-    definition::DefinitionDraft, prompt_arguments, schema,
+    definition::DefinitionDraft, schema, text_arguments,
 };
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
@@ -75,7 +75,7 @@ impl Prompt {
     {
         let handler = Arc::new(handler);
         let run: PromptHandler = Arc::new(move |call, cx| {
-            let arguments = prompt_arguments::read::<A>(call.arguments().raw());
+            let arguments = text_arguments::read::<A>(call.arguments().raw());
             let handler = handler.clone();
             Box::pin(async move {
                 let arguments = arguments.map_err(HandlerExit::error)?;

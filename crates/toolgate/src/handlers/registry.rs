@@ -167,7 +167,8 @@ impl ItemRegistry {
     ///
     /// # Errors
     /// The definition is invalid; then nothing changes.
-    pub fn set_prompt(&self, prompt: Prompt) -> Result<(), BuildError> {
+    pub fn set_prompt(&self, prompt: impl super::IntoPrompt) -> Result<(), BuildError> {
+        let prompt = prompt.into_prompt();
         self.change(ItemKind::Prompt, |offered| {
             insert_or_replace(&mut offered.prompts, prompt, |a, b| a.name() == b.name())
         })
@@ -184,7 +185,8 @@ impl ItemRegistry {
     ///
     /// # Errors
     /// The definition is invalid; then nothing changes.
-    pub fn set_resource(&self, resource: Resource) -> Result<(), BuildError> {
+    pub fn set_resource(&self, resource: impl super::IntoResource) -> Result<(), BuildError> {
+        let resource = resource.into_resource();
         self.change(ItemKind::Resource, |offered| {
             insert_or_replace(&mut offered.resources, resource, |a, b| a.uri() == b.uri())
         })
@@ -201,7 +203,11 @@ impl ItemRegistry {
     ///
     /// # Errors
     /// The definition is invalid; then nothing changes.
-    pub fn set_template(&self, template: ResourceTemplate) -> Result<(), BuildError> {
+    pub fn set_template(
+        &self,
+        template: impl super::IntoResourceTemplate,
+    ) -> Result<(), BuildError> {
+        let template = template.into_resource_template();
         self.change(ItemKind::Resource, |offered| {
             insert_or_replace(&mut offered.templates, template, |a, b| {
                 a.template() == b.template()

@@ -2,8 +2,9 @@
 
 use super::{
     Cx, HandlerExit, IntoContents, IntoHandlerExit, ResourceContents, complete::CompletionHandlers,
-    definition::DefinitionDraft,
+    definition::DefinitionDraft, text_arguments,
 };
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::{future::Future, sync::Arc};
 use toolgate_core::{BoxFuture, CacheHint, Definition, ItemKind, ReadResult};
@@ -26,6 +27,44 @@ pub struct ResourceTemplate {
     hint: CacheHint,
     read: Arc<dyn Fn(TemplateVariables, Cx) -> ContentsFuture + Send + Sync>,
     pub(super) completers: CompletionHandlers,
+}
+
+/// Types that can be added to a server as a resource: a [`Resource`], or a function that returns one, as `#[resource]`
+/// generates.
+pub trait IntoResource {
+    /// Returns the resource to add.
+    fn into_resource(self) -> Resource;
+}
+
+impl IntoResource for Resource {
+    fn into_resource(self) -> Resource {
+        self
+    }
+}
+
+impl<F: FnOnce() -> Resource> IntoResource for F {
+    fn into_resource(self) -> Resource {
+        self()
+    }
+}
+
+/// Types that can be added to a server as a resource template: a [`ResourceTemplate`], or a function that returns one,
+/// as `#[template]` generates.
+pub trait IntoResourceTemplate {
+    /// Returns the resource template to add.
+    fn into_resource_template(self) -> ResourceTemplate;
+}
+
+impl IntoResourceTemplate for ResourceTemplate {
+    fn into_resource_template(self) -> ResourceTemplate {
+        self
+    }
+}
+
+impl<F: FnOnce() -> ResourceTemplate> IntoResourceTemplate for F {
+    fn into_resource_template(self) -> ResourceTemplate {
+        self()
+    }
 }
 
 /// Values of the URI template variables (RFC 6570) in a requested resource URI, unchanged. They come from the caller:
@@ -114,6 +153,9 @@ impl Resource {
         let read = Arc::new(read);
         let mut draft = DefinitionDraft::new("uri", uri);
         draft.set("name", name);
+        if let Some(mime) = R::mime() {
+            draft.set("mimeType", mime);
+        }
         Resource {
             draft,
             hint: CacheHint::default(),
@@ -164,6 +206,9 @@ impl ResourceTemplate {
         let read = Arc::new(read);
         let mut draft = DefinitionDraft::new("uriTemplate", template);
         draft.set("name", name);
+        if let Some(mime) = R::mime() {
+            draft.set("mimeType", mime);
+        }
         ResourceTemplate {
             draft,
             hint: CacheHint::default(),
@@ -178,6 +223,43 @@ impl ResourceTemplate {
             }),
             completers: CompletionHandlers::default(),
         }
+    }
+
+    /// Creates a resource template whose variables are the fields of `A`. Numbers, booleans and enums are parsed from
+    /// the text of a variable. A value that does not fit is a "not found" error that names the variable.
+    ///
+    /// ```
+    /// # use toolgate::{Cx, HandlerExit, ResourceTemplate};
+    /// #[derive(serde::Deserialize)]
+    /// struct Date {
+    ///     year: i32,
+    ///     day: u16,
+    /// }
+    ///
+    /// let note = ResourceTemplate::typed("note:///{year}/{day}", "note", |date: Date, _cx: Cx| async move {
+    ///     Ok::<_, HandlerExit>(format!("the note of day {} of {}", date.day, date.year))
+    /// });
+    /// # let _ = note;
+    /// ```
+    pub fn typed<A, F, Fut, R, E, C>(template: &str, name: &str, read: F) -> ResourceTemplate
+    where
+        A: DeserializeOwned + Send + 'static,
+        F: Fn(A, Cx) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<R, E>> + Send + 'static,
+        E: IntoHandlerExit<C>,
+        R: IntoContents + 'static,
+    {
+        let read = Arc::new(read);
+        ResourceTemplate::new(template, name, move |vars: TemplateVariables, cx| {
+            let read = read.clone();
+            async move {
+                let arguments = text_arguments::read_variables(vars.0.into_iter());
+                let arguments = arguments.map_err(|why| {
+                    HandlerExit::not_found(format!("unknown resource: {}: {why}", cx.call().name()))
+                })?;
+                read(arguments, cx).await.map_err(E::into_handler_exit)
+            }
+        })
     }
 
     /// Sets the completion function of a URI template variable (`completion/complete`). It gets the text typed so far

@@ -1,8 +1,8 @@
 //! Builder of a server.
 
 use super::{
-    BuildError, IntoPrompt, IntoTool, ItemRegistry, Resource, ResourceTemplate, Skill, TaskSupport,
-    ToolSet,
+    BuildError, IntoPrompt, IntoResource, IntoResourceTemplate, IntoTool, ItemRegistry, ItemSource,
+    Skill, TaskSupport,
     mount::{self, BuiltServer},
     registry::OfferedItems,
 };
@@ -113,10 +113,14 @@ impl Server {
         self
     }
 
-    /// Adds a set of tools that share one state to the server.
-    pub fn tools(mut self, tools: impl ToolSet) -> Server {
-        self.items.tools.extend(Arc::new(tools).tools());
-        self
+    /// Adds tools, prompts, resources and templates that share one state: a value of a type with a
+    /// [`#[tools]`](macro@crate::tools) block, an `Arc` of one, or an [`ItemSet`](super::ItemSet).
+    pub fn tools(mut self, items: impl ItemSource) -> Server {
+        let items = Arc::new(items).items();
+        self.items.tools.extend(items.tools);
+        self = items.prompts.into_iter().fold(self, Server::prompt);
+        self = items.resources.into_iter().fold(self, Server::resource);
+        items.templates.into_iter().fold(self, Server::template)
     }
 
     /// Adds a prompt to the server.
@@ -128,13 +132,14 @@ impl Server {
     }
 
     /// Adds a resource to the server.
-    pub fn resource(mut self, resource: Resource) -> Server {
-        self.items.resources.push(resource);
+    pub fn resource(mut self, resource: impl IntoResource) -> Server {
+        self.items.resources.push(resource.into_resource());
         self
     }
 
     /// Adds a resource template to the server.
-    pub fn template(mut self, template: ResourceTemplate) -> Server {
+    pub fn template(mut self, template: impl IntoResourceTemplate) -> Server {
+        let template = template.into_resource_template();
         self.completions |= !template.completers.is_empty();
         self.items.templates.push(template);
         self

@@ -48,12 +48,6 @@ impl<F: FnOnce() -> Tool> IntoTool for F {
     }
 }
 
-/// Set of tools that share one state, as the macro `#[tools]` generates from the methods of a type.
-pub trait ToolSet: Send + Sync + 'static {
-    /// Returns the tools of the set, each with the shared state.
-    fn tools(self: Arc<Self>) -> Vec<Tool>;
-}
-
 impl Tool {
     /// Creates a tool whose arguments are the fields of `A`, with derived schemas. `A` should be a struct that denies
     /// unknown fields.

@@ -1,4 +1,4 @@
-//! Conversion of a prompt's argument from text to its type.
+//! Conversion of an argument that is text to its type.
 
 use serde::{
     Deserialize, Deserializer,
@@ -71,8 +71,8 @@ impl<T> ReadUnsupported<T> for ArgumentReader<T> {
 
 /// Types that no other trait reads. It has no implementations; its message is what the compiler reports.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot be an argument of a prompt",
-    label = "clients send text, and this type cannot be read from text",
+    message = "`{Self}` cannot be read from text",
+    label = "arguments of prompts and variables of templates are text",
     note = "implement `std::str::FromStr` for `{Self}`, with an error that implements `Display`, or `serde::Deserialize`"
 )]
 pub trait ReadableArgument {}

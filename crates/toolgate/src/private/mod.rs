@@ -2,14 +2,16 @@
 
 mod argument_reader;
 
-pub use crate::handlers::{Cx, HandlerExit, Prompt, TaskSupport, Tool, ToolSet};
+pub use crate::handlers::{
+    Cx, HandlerExit, ItemSet, ItemSource, Prompt, Resource, ResourceTemplate, TaskSupport, Tool,
+};
 pub use argument_reader::{
     ArgumentReader, ReadDeserialized, ReadParsed, ReadUnsupported, ReadableArgument,
 };
 pub use schemars;
 pub use serde;
 
-use crate::handlers::{IntoHandlerExit, IntoMessages, IntoOutput};
+use crate::handlers::{IntoContents, IntoHandlerExit, IntoMessages, IntoOutput};
 use toolgate_core::ToolResult;
 
 /// Converts the error of a handler function to [`HandlerExit`]. Generated code calls it where the error type is
@@ -28,6 +30,11 @@ pub fn tool_value<R: IntoOutput>(value: R) -> R {
 
 /// Returns the value of a prompt function unchanged; it checks that the type implements [`IntoMessages`].
 pub fn prompt_value<R: IntoMessages>(value: R) -> R {
+    value
+}
+
+/// Returns the value of a resource function unchanged; it checks that the type implements [`IntoContents`].
+pub fn resource_value<R: IntoContents>(value: R) -> R {
     value
 }
 

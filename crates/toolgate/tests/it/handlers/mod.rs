@@ -8,6 +8,7 @@ mod changing;
 mod errors;
 mod facts;
 mod hiding;
+mod item_attributes;
 mod mounting;
 mod offering;
 pub(crate) mod panicking;

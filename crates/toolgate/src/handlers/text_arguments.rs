@@ -1,4 +1,4 @@
-//! Arguments of prompts, which clients send as text.
+//! Arguments that are text: those of prompts, and the variables of resource templates.
 
 use serde::{
     de::{
@@ -20,23 +20,44 @@ use toolgate_protocol::json::JsonKind;
 pub(super) fn read<A: DeserializeOwned>(arguments: &Json) -> Result<A, Error> {
     let members = arguments.members();
     let members = members.filter(|(_, value)| value.kind() != JsonKind::Null);
-    let map = ArgumentMap {
-        members: members.map(|(name, value)| {
-            let text = match value.string() {
-                Some(text) => ArgumentText {
-                    text,
-                    is_text: true,
-                },
-                None => ArgumentText {
-                    text: value.to_value().to_string(),
-                    is_text: false,
-                },
-            };
-            (name.into_owned(), text)
-        }),
-        current: None,
-    };
-    A::deserialize(MapAccessDeserializer::new(map)).map_err(ArgumentError::into_error)
+    let members = members.map(|(name, value)| {
+        let text = match value.string() {
+            Some(text) => ArgumentText {
+                text,
+                is_text: true,
+            },
+            None => ArgumentText {
+                text: value.to_value().to_string(),
+                is_text: false,
+            },
+        };
+        (name.into_owned(), text)
+    });
+    deserialize(members).map_err(ArgumentError::into_error)
+}
+
+/// Deserializes the variables of a resource template, as the arguments of a prompt.
+///
+/// # Errors
+/// A variable cannot be read as its type. The text names it and what is expected.
+pub(super) fn read_variables<A: DeserializeOwned>(
+    variables: impl Iterator<Item = (String, String)>,
+) -> Result<A, String> {
+    let members = variables.map(|(name, text)| {
+        let is_text = true;
+        (name, ArgumentText { text, is_text })
+    });
+    deserialize(members).map_err(|error| match error.argument {
+        Some(name) => format!("variable `{name}`: {}", error.reason),
+        None => error.reason,
+    })
+}
+
+fn deserialize<A: DeserializeOwned>(
+    members: impl Iterator<Item = (String, ArgumentText)>,
+) -> Result<A, ArgumentError> {
+    let current = None;
+    A::deserialize(MapAccessDeserializer::new(ArgumentMap { members, current }))
 }
 
 /// Error of one argument, or of all if it names none.
