@@ -25,7 +25,7 @@ pub(crate) fn all(report: &mut Report) {
     let (mut tests, mut rows) = (Tests::default(), Vec::new());
     report.step("all peers", || {
         let mut run = cargo();
-        let only = ["--test", "it", "revisions::"];
+        let only = ["--test", "it", "--", "revisions::", "same_features::"];
         run.args(["test", "--locked", "-p", "toolgate-cli"])
             .args(["--features", "rmcp"])
             .args(only);
@@ -61,8 +61,12 @@ fn build() -> Result<(), String> {
 
 /// `test revisions::servers::of_2025_11_25 ... ok` as a line `ok  servers  of 2025-11-25`.
 fn row(line: &str) -> Option<String> {
-    let (name, outcome) = line.strip_prefix("test revisions::")?.split_once(" ... ")?;
-    let (group, name) = name.split_once("::")?;
+    let (name, outcome) = line.strip_prefix("test ")?.split_once(" ... ")?;
+    let (group, name) = match name.split_once("::")? {
+        ("revisions", name) => name.split_once("::")?,
+        ("same_features", name) => ("programs", name),
+        _ => return None,
+    };
     Some(format!("{outcome:<6} {group:<8} {}", words(name)))
 }
 

@@ -73,6 +73,8 @@ mod real_sign_in;
 mod record;
 mod reload;
 mod revisions;
+#[cfg(feature = "rmcp")]
+mod same_features;
 mod searching;
 mod secret_rules;
 mod server_errors;

@@ -20,6 +20,7 @@ mod own_layers;
 mod remote;
 mod remote_http;
 mod rows;
+mod same_features;
 mod serve;
 mod signing_in;
 mod tasks;
