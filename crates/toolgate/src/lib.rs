@@ -254,4 +254,7 @@ struct Readme;
 /// Doctests of the examples in the book.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/guides/extend-the-pipeline.md")]
+#[doc = include_str!("../../../docs/guides/from-rmcp.md")]
+#[doc = include_str!("../../../docs/guides/from-fastmcp.md")]
+#[doc = include_str!("../../../docs/reference/stability.md")]
 struct BookGuide;

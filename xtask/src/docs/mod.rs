@@ -6,6 +6,7 @@ mod config_reference;
 mod config_schema;
 pub(crate) mod examples;
 mod limit_groups;
+mod line_counts;
 mod links;
 mod markdown;
 mod names;
@@ -18,7 +19,8 @@ use crate::run::{cargo, must};
 pub(crate) fn pages(report: &mut Report, write: bool) {
     report.step("generated pages", || {
         command_line::check(write)?;
-        config_reference::check(write)
+        config_reference::check(write)?;
+        line_counts::check(write)
     });
     report.step("groups of limits", limit_groups::check);
     report.step("links of the pages", links::check);
