@@ -74,6 +74,11 @@ pub use toolgate_protocol::{
         prompts_get::{PromptMessage, PromptResult},
         resource_contents::ResourceContents,
         resources_read::ReadResult,
+        sampling::{
+            ModelPreferences, SampledToolResult, SampledToolUse, SamplingContent, SamplingMessage,
+            SamplingParams, SamplingResult, ToolChoice,
+        },
+        tasks::TaskStatus,
         tools_call::ToolResult,
         trace::TraceContext,
     },

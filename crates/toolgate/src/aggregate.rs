@@ -17,6 +17,7 @@ use futures_util::future::join_all;
 pub use links::LinkLimits;
 use links::{GivenResourceLink, ResourceLinkMemory};
 use member_catalog::{ItemRoute, MemberCatalog, MemberNaming};
+pub(crate) use names::{NameLimits, WireNames};
 pub use names::{NameRules, PrefixError};
 pub use overrides::{DefinitionOverride, DefinitionOverrides};
 use std::{
@@ -536,6 +537,12 @@ impl Aggregate {
             }
         }
         Ok(None)
+    }
+
+    /// Returns the member that handles a call, and the item's own name there.
+    pub(crate) async fn member_of(&self, call: &Call) -> Result<Option<(usize, String)>, Error> {
+        let route = self.route(call).await?;
+        Ok(route.map(|(at, route)| (at, route.name)))
     }
 
     async fn forward(&self, mut call: Call) -> Result<Outcome, Error> {

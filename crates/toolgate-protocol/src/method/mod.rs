@@ -14,6 +14,7 @@ pub mod output;
 pub mod prompts_get;
 pub mod resource_contents;
 pub mod resources_read;
+pub mod sampling;
 pub mod skills;
 pub mod tasks;
 pub mod tools_call;

@@ -86,31 +86,47 @@ pub enum NameRules {
     Portable,
 }
 
-impl NameRules {
+/// Maximum length and allowed characters of wire names, beside letters, digits, `_` and `-`.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct NameLimits {
     /// Maximum length of a name, in characters.
-    fn max_chars(self) -> usize {
-        match self {
-            NameRules::Specification => 128,
-            NameRules::Portable => 64,
-        }
-    }
+    pub(crate) max_chars: usize,
+    /// True if a name may contain `.`.
+    pub(crate) dots: bool,
+}
 
+impl NameLimits {
     fn allows(self, c: char) -> bool {
-        let dot = c == '.' && self == NameRules::Specification;
-        c.is_ascii_alphanumeric() || c == '_' || c == '-' || dot
+        c.is_ascii_alphanumeric() || c == '_' || c == '-' || (c == '.' && self.dots)
+    }
+}
+
+impl NameRules {
+    fn limits(self) -> NameLimits {
+        match self {
+            NameRules::Specification => NameLimits {
+                max_chars: 128,
+                dots: true,
+            },
+            NameRules::Portable => NameLimits {
+                max_chars: 64,
+                dots: false,
+            },
+        }
     }
 
     /// Returns whether a name that is joined to this prefix meets the rules, so that it stays unchanged.
     pub fn keeps_name(self, prefix: &str, name: &str) -> bool {
-        let fits = prefix_with_separator(prefix).len() + name.len() <= self.max_chars();
-        !name.is_empty() && fits && name.chars().all(|c| self.allows(c))
+        let limits = self.limits();
+        let fits = prefix_with_separator(prefix).len() + name.len() <= limits.max_chars;
+        !name.is_empty() && fits && name.chars().all(|c| limits.allows(c))
     }
 }
 
 /// Assignment of wire names for one server.
-pub(super) struct WireNames {
+pub(crate) struct WireNames {
     prefix: String,
-    rules: NameRules,
+    limits: NameLimits,
     assigned: HashSet<String>,
 }
 
@@ -126,15 +142,20 @@ enum WireNameCandidate {
 
 impl WireNames {
     pub(super) fn new(prefix: &str, rules: NameRules) -> WireNames {
+        WireNames::within(prefix, rules.limits())
+    }
+
+    /// Starts an assignment of names within these limits.
+    pub(crate) fn within(prefix: &str, limits: NameLimits) -> WireNames {
         WireNames {
             prefix: prefix_with_separator(prefix),
-            rules,
+            limits,
             assigned: HashSet::new(),
         }
     }
 
     /// Assigns wire names in the given order. Names from earlier calls stay assigned.
-    pub(super) fn assign(&mut self, names: &[&str]) -> Vec<String> {
+    pub(crate) fn assign(&mut self, names: &[&str]) -> Vec<String> {
         let candidates: Vec<WireNameCandidate> =
             names.iter().map(|name| self.candidate(name)).collect();
         let mut counts = HashMap::<&str, usize>::new();
@@ -180,24 +201,24 @@ impl WireNames {
 
     fn candidate(&self, name: &str) -> WireNameCandidate {
         let whole = |name: &str| [&self.prefix, name].concat();
-        if self.prefix.len() + name.len() > self.rules.max_chars() || name.is_empty() {
+        if self.prefix.len() + name.len() > self.limits.max_chars || name.is_empty() {
             return WireNameCandidate::Hashed;
         }
-        match name.chars().all(|c| self.rules.allows(c)) {
+        match name.chars().all(|c| self.limits.allows(c)) {
             true => WireNameCandidate::Unchanged(whole(name)),
             false => WireNameCandidate::Replaced(whole(&self.replace_characters(name))),
         }
     }
 
     fn replace_characters(&self, name: &str) -> String {
-        let allowed = |c: char| if self.rules.allows(c) { c } else { '-' };
+        let allowed = |c: char| if self.limits.allows(c) { c } else { '-' };
         name.chars().map(allowed).collect()
     }
 
     /// Returns an unused name with a hash. A collision of two hashes is retried with another salt.
     fn assign_hashed(&mut self, name: &str) -> String {
         let used = self.prefix.len() + HASH_SEPARATOR.len() + HASH_CHARS;
-        let keep = self.rules.max_chars().saturating_sub(used);
+        let keep = self.limits.max_chars.saturating_sub(used);
         let short: String = self.replace_characters(name).chars().take(keep).collect();
         let made = |salt| [&self.prefix, &short, HASH_SEPARATOR, &hash(name, salt)].concat();
         let mut all = (0..=u32::MAX).map(made);
@@ -279,8 +300,8 @@ mod tests {
                 for (prefix, tools) in &servers {
                     let tools: Vec<&str> = tools.iter().map(String::as_str).collect();
                     for name in names(prefix, rules, &tools) {
-                        prop_assert!((1..=rules.max_chars()).contains(&name.len()), "{}", name);
-                        prop_assert!(name.chars().all(|c| rules.allows(c)), "{}", name);
+                        prop_assert!((1..=rules.limits().max_chars).contains(&name.len()), "{}", name);
+                        prop_assert!(name.chars().all(|c| rules.limits().allows(c)), "{}", name);
                         prop_assert!(seen.insert(name.clone()), "{} stands for two of {:?}", name, servers);
                     }
                 }
@@ -313,11 +334,11 @@ mod tests {
                 assert_eq!(one("files", rules, name), format!("files_{name}"));
                 assert_eq!(one("", rules, name), name);
             }
-            let long = "x".repeat(rules.max_chars() - "files_".len());
+            let long = "x".repeat(rules.limits().max_chars - "files_".len());
             assert_eq!(one("files", rules, &long), format!("files_{long}"));
             let over = one("files", rules, &format!("{long}x"));
             assert!(
-                over.len() == rules.max_chars() && over.contains("-x"),
+                over.len() == rules.limits().max_chars && over.contains("-x"),
                 "{over}"
             );
         }

@@ -18,6 +18,12 @@ pub trait ClientHandler: fmt::Debug + Send + Sync + 'static {
     /// The future is dropped if the server cancels the request.
     fn answer(&self, request: InputRequestKind) -> BoxFuture<'static, Result<Json, RpcError>>;
 
+    /// Returns whether input requests during a call wait as its outcome, in place of [`ClientHandler::answer`]. Requests
+    /// for roots are answered in any case. Default: false.
+    fn defers_input(&self) -> bool {
+        false
+    }
+
     /// Receives a log message (`notifications/message`) of the server. Must not block.
     fn log(&self, message: LogMessage);
 
@@ -58,6 +64,9 @@ impl ServerConnection {
         let Some(ask) = read_input_request(method, params) else {
             return false;
         };
+        if answerer.defers_input() && !matches!(ask, InputRequestKind::Roots) {
+            return false;
+        }
         let answer = answerer.answer(ask);
         let own = id.clone();
         // The session must know the request before its answer can arrive.

@@ -24,7 +24,7 @@ use toolgate_protocol::{
 };
 
 /// Cache time of a list if the server does not report changes.
-const DEFAULT_LIST_TTL: Duration = Duration::from_secs(60);
+pub(super) const DEFAULT_LIST_TTL: Duration = Duration::from_secs(60);
 /// Extra cache time of an old list after a refresh failed.
 const STALE_LIST_TTL: Duration = Duration::from_secs(5);
 
@@ -92,6 +92,13 @@ impl ListCache {
         self.cached()
             .as_ref()
             .map(|kept| kept.catalog.items().len())
+    }
+
+    /// Returns the last list, and the time until which it may be returned.
+    pub(super) fn current(&self) -> Option<(Catalog, Instant)> {
+        let cached = self.cached();
+        let cached = cached.as_ref()?;
+        Some((cached.catalog.clone(), cached.list_fresh_until))
     }
 
     /// Returns the item with that name in the last list.
@@ -405,6 +412,26 @@ impl RemoteServer {
                 "did not list its {}: it {words}",
                 plural(kind)
             )),
+        }
+    }
+
+    /// Stores a list of an earlier connection, which is fresh until this time.
+    pub(super) fn seed_list(
+        &self,
+        kind: ItemKind,
+        items: Vec<Json>,
+        hint: CacheHint,
+        fresh_until: Instant,
+    ) {
+        let joined = JoinedPages {
+            items,
+            hint,
+            cut: false,
+        };
+        self.store_list(kind, joined, self.link.generation.load(Relaxed));
+        if let Some(cached) = self.lists.of(kind).cached().as_mut() {
+            cached.list_fresh_until = fresh_until;
+            cached.lookup_fresh_until = fresh_until;
         }
     }
 

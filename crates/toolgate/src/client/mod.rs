@@ -6,7 +6,7 @@
 //! - `transport`: the transport trait; `stream` implements it for byte streams, `http` for HTTP.
 //! - `incoming`: handling of the server's messages.
 //! - `negotiate`: the probe and the handshake. `era`: servers that support legacy and stateless revisions.
-//! - `sending`: sending of calls.
+//! - `discovery`: what an earlier connection learned. `sending`: sending of calls.
 //! - `lists`: the lists, joined from pages and cached.
 //! - `log_attribution`: attribution of log messages to calls.
 //! - `call`: parameters of a call, and reading of its result.
@@ -22,6 +22,7 @@ mod auth_error;
 mod call;
 mod client_handler;
 mod connection;
+mod discovery;
 mod era;
 #[cfg(feature = "http-client")]
 pub(crate) mod http;
@@ -46,10 +47,13 @@ mod transport;
 mod unusable_answer;
 
 pub use app::{
-    CallConfirmation, CallEvent, CallResult, CallState, Client, ClientBuilder, FormElicitation,
-    IntoServer, ListedItem, SamplingRequest, SamplingResponse, ToolCallBuilder, UrlElicitation,
+    CallConfirmation, CallEvent, CallProgress, CallResult, CallState, Client, ClientBuilder,
+    ClientGroup, FormElicitation, InputAnswer, InputKind, InputQuestion, IntoServer, ListedItem,
+    ModelCall, ModelFunction, ModelTools, PendingCall, SamplingRequest, SamplingResponse,
+    TaskHandle, TaskState, TaskTicket, ToolCallBuilder, ToolCaller, ToolList, UrlElicitation,
 };
 pub use client_handler::ClientHandler;
+pub use discovery::Discovery;
 pub use era::{EraPreference, InputByResultError, RevisionSetting};
 #[cfg(feature = "http-client")]
 pub use http::{HeaderError, HttpOptions, check_url};

@@ -217,6 +217,9 @@ async fn negotiate_revision(
     link: &ServerConnection,
     options: &RemoteOptions,
 ) -> Result<NegotiatedServer, OpenError> {
+    if let Some(peer) = negotiate_known(link, options).await {
+        return Ok(peer);
+    }
     let allowed = AllowedRevisions::of(options);
     let newest = allowed.stateless.first().copied();
     let Some(newest) = newest.filter(|_| options.probe) else {
@@ -264,6 +267,20 @@ async fn negotiate_revision(
         }
     }
     Err(error)
+}
+
+/// Opens the server in the revision of an earlier connection: without a request if it is stateless, else with the
+/// handshake alone. `None` if nothing is known, or it does not apply any more.
+async fn negotiate_known(
+    link: &ServerConnection,
+    options: &RemoteOptions,
+) -> Option<NegotiatedServer> {
+    let known = options.discovery.as_ref()?;
+    let dialect = known.dialect(options)?;
+    match dialect.stateless {
+        true => NegotiatedServer::new(dialect, known.description(), options).ok(),
+        false => initialize(link, options, None).await.ok(),
+    }
 }
 
 /// Opens a session. Falls back to the newest revision if the server refuses or keeps no session.

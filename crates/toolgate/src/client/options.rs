@@ -1,7 +1,7 @@
 //! Options for opening a server, and limits on its messages.
 
 use super::{
-    ClientHandler,
+    ClientHandler, Discovery,
     era::{EraPreference, RevisionSetting, builder_setting},
 };
 use std::{sync::Arc, time::Duration};
@@ -42,6 +42,8 @@ pub struct RemoteOptions {
     /// Handler of a legacy server's input requests, if one application has the server to itself. Then
     /// [`RemoteOptions::capabilities`] are declared with the handshake and with every request. Default: none.
     pub client_handler: Option<Arc<dyn ClientHandler>>,
+    /// Discovery of an earlier connection to this server, which saves the requests that it answers. Default: none.
+    pub discovery: Option<Arc<Discovery>>,
     /// True if the server may answer calls with tasks for callers that do not support tasks (2026-07-28). Such callers
     /// just wait. The server sends no progress notifications for tasks. Default: true.
     pub tasks: bool,
@@ -90,6 +92,7 @@ impl RemoteOptions {
             revision_setting: builder_setting,
             capabilities: ClientCapabilities::ALL,
             client_handler: None,
+            discovery: None,
             tasks: true,
             max_parked_calls: 64,
             max_parked_calls_per_caller: 16,
@@ -109,7 +112,8 @@ impl RemoteOptions {
 
     /// Returns whether a legacy server's input requests go to the callers that share it.
     pub(super) fn passes_input_requests(&self) -> bool {
-        self.client_handler.is_none()
+        let handler = self.client_handler.as_ref();
+        handler.is_none_or(|handler| handler.defers_input())
             && self.max_parked_calls > 0
             && self.max_parked_calls_per_caller > 0
     }
@@ -117,7 +121,7 @@ impl RemoteOptions {
     /// Returns the capabilities declared to a legacy server for the session. If callers share the server, each answers
     /// only within its own calls, so roots, which are requested outside of calls, are not declared.
     pub(super) fn session_capabilities(&self) -> ClientCapabilities {
-        match self.passes_input_requests() {
+        match self.passes_input_requests() && self.client_handler.is_none() {
             true => ClientCapabilities {
                 roots: false,
                 ..self.capabilities.clone()

@@ -76,7 +76,7 @@ impl RemoteServer {
             .then(|| SubscriptionRenewal::start(link.clone(), heard.clone(), options.list_timeout));
         let pings = options.ping_interval.filter(|_| peer.dialect.ping);
         let pinging = pings.map(|every| KeepaliveTask::start(link.clone(), every));
-        Ok(RemoteServer {
+        let remote = RemoteServer {
             link,
             peer: Arc::new(peer),
             options: Arc::new(options),
@@ -87,7 +87,9 @@ impl RemoteServer {
             subscription,
             _renewal: renewal,
             _pinging: pinging,
-        })
+        };
+        remote.seed_lists();
+        Ok(remote)
     }
 
     /// Returns the MCP protocol revision negotiated with the server.

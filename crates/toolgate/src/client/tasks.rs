@@ -76,6 +76,13 @@ pub(super) fn task_protocol(dialect: &Dialect, capabilities: &Json) -> TaskForm 
     }
 }
 
+/// Returns the id of the server's task that a round continues.
+pub(super) fn task_id_in(round: &Round) -> Option<String> {
+    let kept = round.slots.get(TASK_SLOT)?;
+    let kept = Json::read(kept.clone().into_bytes(), &JsonLimits::default()).ok()?;
+    kept.get("id")?.string()
+}
+
 /// Task of a server that is being followed.
 struct FollowedTask {
     link: Arc<ServerConnection>,
@@ -208,6 +215,32 @@ impl RemoteServer {
             Some(_) if !answers => self.recover_task(call.clone(), followed).await,
             _ => self.send_task_responses(call.clone(), followed).await,
         })
+    }
+
+    /// Requests the state of a task once.
+    pub(super) async fn task_state(&self, call: &Call, id: &str) -> Result<Task, Error> {
+        let result = self.request_of_task(call, tasks::GET, id).await?;
+        Task::read(self.peer.task_protocol, &result)
+            .map_err(|reason| self.upstream_error(format_args!("sent an invalid task: {reason}")))
+    }
+
+    /// Cancels a task, and waits for the answer.
+    pub(super) async fn cancel_task(&self, call: &Call, id: &str) -> Result<(), Error> {
+        self.request_of_task(call, tasks::CANCEL, id)
+            .await
+            .map(drop)
+    }
+
+    async fn request_of_task(&self, call: &Call, method: &str, id: &str) -> Result<Json, Error> {
+        if self.peer.task_protocol == TaskForm::None {
+            return Err(self.upstream_error("does not support tasks in this protocol revision"));
+        }
+        let params = self.task_params(call, id, |_| {});
+        let asked = self.send_task_request(call, method, params);
+        match tokio::time::timeout(POLL_TIMEOUT, asked).await {
+            Ok(result) => result.map_err(|failure| self.request_error(failure)),
+            Err(_) => Err(self.poll_timeout_error()),
+        }
     }
 
     /// Resumes a task that another process started and polled last.

@@ -12,7 +12,7 @@ use super::{Cx, HandlerExit, schema};
 use schemars::JsonSchema;
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Value, json};
-use toolgate_core::{InputRequest, InputRequestKind, Json};
+use toolgate_core::{InputRequest, InputRequestKind, Json, SamplingParams, SamplingResult};
 use toolgate_protocol::{json::ObjectWriter, method::elicitation::ElicitAnswer};
 
 /// Reads a response; `None` if it is unusable.
@@ -160,6 +160,27 @@ pub fn sample(params: Value) -> Question<Value> {
             let good = answer.get("content").is_some() && answer.get("role").is_some();
             good.then(|| Reply::Accepted(answer.to_value()))
         }),
+    }
+}
+
+/// Creates an input request for a completion of the client's model (`sampling/createMessage`), with typed parameters and
+/// result. Only a client that declares tools in sampling accepts them.
+///
+/// ```
+/// # use toolgate::{Cx, HandlerExit, core::{SamplingMessage, SamplingParams}, handlers::ask};
+/// # fn f(cx: &Cx) -> Result<String, HandlerExit> {
+/// let mut params = SamplingParams::new(50);
+/// params.messages.push(SamplingMessage::user("Name a color."));
+/// let said = cx.ask("color", ask::create_message(&params))?;
+/// # Ok(
+/// said.all_text()
+/// # )
+/// # }
+/// ```
+pub fn create_message(params: &SamplingParams) -> Question<SamplingResult> {
+    Question {
+        kind: InputRequestKind::Sample(params.to_json()),
+        read: Box::new(|answer| SamplingResult::read(answer).ok().map(Reply::Accepted)),
     }
 }
 

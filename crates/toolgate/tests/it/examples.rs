@@ -194,3 +194,55 @@ async fn a_client_answers_questions() {
     let (said, _) = run("answer_questions", &arguments, "\n").await;
     assert!(said.ends_with("the user declined to answer\n"), "{said}");
 }
+
+/// The tools of two servers, and two calls of a model: one works, and one fails.
+#[tokio::test]
+#[allow(
+    clippy::disallowed_methods,
+    reason = "a host whose input the test writes"
+)]
+async fn model_tools_answers_the_calls_of_a_model() {
+    let mut host = Command::new(program("model_tools"))
+        .args(["a", "b"].map(|prefix| format!("{prefix}={}", program("counter"))))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let calls = [
+        json!({"type": "tool_use", "id": "1", "name": "b_count", "input": {"by": 2}}),
+        json!({"type": "tool_use", "id": "2", "name": "a_value", "input": {}}),
+        json!({"type": "tool_use", "id": "3", "name": "c_value", "input": {}}),
+    ];
+    let mut input = host.stdin.take().unwrap();
+    for call in calls {
+        input
+            .write_all(format!("{call}\n").as_bytes())
+            .await
+            .unwrap();
+    }
+    drop(input);
+    let output = tokio::time::timeout(HANG, host.wait_with_output());
+    let output = String::from_utf8(output.await.unwrap().unwrap().stdout).unwrap();
+    let lines: Vec<Value> = output
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let names: Vec<&str> = lines[0]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|tool| tool["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        names,
+        [
+            "a_count", "a_value", "a_reset", "b_count", "b_value", "b_reset"
+        ]
+    );
+    let text = |at: usize| lines[at]["content"][0]["text"].as_str().unwrap();
+    assert_eq!((text(1), text(2)), ("2", "0"));
+    assert_eq!(
+        (&lines[3]["tool_use_id"], &lines[3]["is_error"]),
+        (&json!("3"), &json!(true))
+    );
+}

@@ -3,13 +3,14 @@
 #[cfg(feature = "spawn")]
 use super::server_process::ProcessSettings;
 use super::{
-    CallConfirmation, CallEvent, EventCallback, FormElicitation, SamplingRequest, SamplingResponse,
-    UrlElicitation, errors::unusable_setting, input_responder::ClientCallbacks, roots,
+    CallConfirmation, CallEvent, EventCallback, FormElicitation, InputKind, SamplingRequest,
+    SamplingResponse, UrlElicitation, errors::unusable_setting, input_responder::ClientCallbacks,
+    roots,
 };
 #[cfg(feature = "http-client")]
 use crate::client::HttpOptions;
 use crate::{
-    client::EraPreference,
+    client::{Discovery, EraPreference},
     handlers::{
         LogLevel,
         ask::{Reply, Root},
@@ -68,6 +69,7 @@ pub struct ClientBuilder {
     pub(super) trusted: bool,
     pub(super) open_timeout: Duration,
     pub(super) max_rounds: u32,
+    pub(super) discovery: Option<Discovery>,
     pub(super) observe: Option<EventCallback<CallEvent>>,
     pub(super) log_level: Option<LogLevel>,
     #[cfg(feature = "spawn")]
@@ -104,6 +106,7 @@ impl ClientBuilder {
             trusted: false,
             open_timeout: Duration::from_secs(30),
             max_rounds: 10,
+            discovery: None,
             observe: None,
             log_level: None,
             #[cfg(feature = "spawn")]
@@ -167,6 +170,16 @@ impl ClientBuilder {
     /// ```
     pub fn prefer_era(mut self, era: EraPreference) -> ClientBuilder {
         self.era = era;
+        self
+    }
+
+    /// Sets what an earlier client learned of this server, so that the requests that it answers are not sent again. The
+    /// server id ([`ClientBuilder::id`]) must be the same.
+    ///
+    /// If the server no longer supports the revision, calls fail with the JSON-RPC error of an unsupported protocol
+    /// version, and nothing is done: connect again without it.
+    pub fn discovery(mut self, discovery: Discovery) -> ClientBuilder {
+        self.discovery = Some(discovery);
         self
     }
 
@@ -234,6 +247,15 @@ impl ClientBuilder {
     /// tools are rejected.
     pub fn sample_with_tools(mut self) -> ClientBuilder {
         self.functions.samples_with_tools = true;
+        self
+    }
+
+    /// Declares kinds of input requests that the application answers by hand: a call that is
+    /// [started](super::ToolCallBuilder::start) returns them as [`InputRequired`](super::CallProgress::InputRequired),
+    /// and continues with the answers. This applies in every revision. Functions such as [`ClientBuilder::on_elicit`] of
+    /// the same kind answer the requests of calls that are not started by hand.
+    pub fn manual_input(mut self, kinds: impl IntoIterator<Item = InputKind>) -> ClientBuilder {
+        self.functions.manual.extend(kinds);
         self
     }
 

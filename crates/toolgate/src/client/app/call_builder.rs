@@ -1,6 +1,8 @@
 //! Tool calls with options.
 
-use super::{CallResult, Client, errors::invalid_arguments, rounds::CallOptions};
+use super::{
+    CallProgress, CallResult, Client, ClientGroup, errors::invalid_arguments, rounds::CallOptions,
+};
 use serde::Serialize;
 use std::{
     future::{Future, IntoFuture},
@@ -8,17 +10,31 @@ use std::{
     sync::Arc,
     time::Duration,
 };
-use toolgate_core::{Error, Json, Op, Progress};
-use toolgate_protocol::json::{JsonKind, ObjectWriter};
+use toolgate_core::{Error, Json, Op, PendingInputGuard, Progress};
+use toolgate_protocol::json::{JsonKind, JsonLimits, ObjectWriter};
+
+/// Limits on arguments of the application, which are trusted: only the nesting is bounded.
+const UNLIMITED: JsonLimits = JsonLimits {
+    bytes: usize::MAX,
+    depth: JsonLimits::MAX_DEPTH,
+    keys: usize::MAX,
+    elements: usize::MAX,
+};
 
 /// Builder of one tool call (`tools/call`) with options, which `.await` sends. Dropping the future then cancels the
 /// call, also at the server.
 #[must_use = "the call is only sent by .await"]
 pub struct ToolCallBuilder<'a> {
-    client: &'a Client,
+    target: CallTarget<'a>,
     tool: String,
     arguments: Result<Json, Error>,
     options: CallOptions,
+}
+
+/// Client or group that makes a call.
+enum CallTarget<'a> {
+    Client(&'a Client),
+    Group(&'a ClientGroup),
 }
 
 impl<'a> ToolCallBuilder<'a> {
@@ -27,8 +43,20 @@ impl<'a> ToolCallBuilder<'a> {
         tool: &str,
         arguments: impl Serialize,
     ) -> ToolCallBuilder<'a> {
+        ToolCallBuilder::to(CallTarget::Client(client), tool, arguments)
+    }
+
+    pub(super) fn of_group(
+        group: &'a ClientGroup,
+        tool: &str,
+        arguments: impl Serialize,
+    ) -> ToolCallBuilder<'a> {
+        ToolCallBuilder::to(CallTarget::Group(group), tool, arguments)
+    }
+
+    fn to(target: CallTarget<'a>, tool: &str, arguments: impl Serialize) -> ToolCallBuilder<'a> {
         ToolCallBuilder {
-            client,
+            target,
             tool: tool.to_owned(),
             arguments: object(arguments),
             options: CallOptions::default(),
@@ -51,22 +79,28 @@ impl<'a> ToolCallBuilder<'a> {
         self
     }
 
-    /// Sets the arguments as raw JSON, sent byte for byte: numbers of any size, and the order of members.
-    pub fn exact_arguments(mut self, arguments: Json) -> ToolCallBuilder<'a> {
-        self.arguments = match arguments.kind() {
-            JsonKind::Object => Ok(arguments),
-            other => Err(invalid_arguments("an object", json_kind(other))),
+    /// Starts the call, and returns once it is done, needs input that the application answers by hand
+    /// ([`ClientBuilder::manual_input`](super::ClientBuilder::manual_input)), or runs as a task of the server.
+    ///
+    /// # Errors
+    /// As [`Client::call`].
+    pub async fn start(self) -> Result<CallProgress, Error> {
+        let (client, tool) = match self.target {
+            CallTarget::Client(client) => (client.clone(), self.tool),
+            CallTarget::Group(group) => group.route(&self.tool).await?,
         };
-        self
+        let call = client.new_call(Op::Tool, &tool, self.arguments?, self.options);
+        client.advance(call, PendingInputGuard::default()).await
     }
 
     async fn send(self) -> Result<CallResult, Error> {
         let arguments = self.arguments?;
-        let used = self
-            .client
-            .run(Op::Tool, &self.tool, arguments, self.options);
-        let result = used.await?.into_tool();
-        Ok(CallResult(result.unwrap_or_default()))
+        let (tool, options) = (&self.tool, self.options);
+        let output = match self.target {
+            CallTarget::Client(client) => client.run(Op::Tool, tool, arguments, options).await?,
+            CallTarget::Group(group) => group.run(Op::Tool, tool, arguments, options).await?,
+        };
+        Ok(CallResult(output.into_tool().unwrap_or_default()))
     }
 }
 
@@ -79,18 +113,24 @@ impl<'a> IntoFuture for ToolCallBuilder<'a> {
     }
 }
 
-/// Converts arguments to JSON: an object, or `()` for none.
-pub(super) fn object(arguments: impl Serialize) -> Result<Json, Error> {
-    let value = serde_json::to_value(arguments)
+/// Converts a value of the application to JSON. The raw text of a [`Json`] stays.
+pub(super) fn any_json(value: impl Serialize) -> Result<Json, Error> {
+    let text = serde_json::to_vec(&value)
         .map_err(|error| invalid_arguments("a value that JSON can represent", error.to_string()))?;
-    match value {
-        serde_json::Value::Object(_) => Ok(Json::from_value(&value)),
-        serde_json::Value::Null => Ok(ObjectWriter::new().finish()),
-        other => Err(invalid_arguments("an object", kind(&other))),
+    Json::read(text, &UNLIMITED).map_err(|error| invalid_arguments("valid JSON", error.to_string()))
+}
+
+/// Converts arguments to JSON: an object, or `()` for none. The raw text of a [`Json`] stays.
+pub(super) fn object(arguments: impl Serialize) -> Result<Json, Error> {
+    let json = any_json(arguments)?;
+    match json.kind() {
+        JsonKind::Object => Ok(json),
+        JsonKind::Null => Ok(ObjectWriter::new().finish()),
+        other => Err(invalid_arguments("an object", kind_name(other))),
     }
 }
 
-fn json_kind(kind: JsonKind) -> &'static str {
+fn kind_name(kind: JsonKind) -> &'static str {
     match kind {
         JsonKind::Object => "an object",
         JsonKind::Array => "an array",
@@ -98,14 +138,5 @@ fn json_kind(kind: JsonKind) -> &'static str {
         JsonKind::Number => "a number",
         JsonKind::Bool => "true or false",
         JsonKind::Null => "null",
-    }
-}
-
-fn kind(value: &serde_json::Value) -> &'static str {
-    match value {
-        serde_json::Value::Array(_) => "an array",
-        serde_json::Value::String(_) => "a string",
-        serde_json::Value::Bool(_) => "true or false",
-        _ => "a number",
     }
 }

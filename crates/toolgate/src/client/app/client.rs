@@ -2,11 +2,11 @@
 
 use super::{
     CallEvent, CallResult, ClientBuilder, EventCallback, IntoServer, ListedItem, ToolCallBuilder,
-    call_builder::object, input_responder::InputResponder, opening::ConnectionOwner, roots,
-    rounds::CallOptions,
+    ToolList, call_builder::object, input_responder::InputResponder, opening::ConnectionOwner,
+    roots, rounds::CallOptions, task_handle::StartedTasks,
 };
 use crate::{
-    client::{ConnectionStatus, RemoteServer},
+    client::{ConnectionStatus, Discovery, RemoteServer},
     handlers::{LogLevel, ask::Root},
 };
 use serde::Serialize;
@@ -58,6 +58,8 @@ pub(super) struct ClientState {
     /// Request information that all calls share.
     pub(super) request_info: Arc<RequestInfo>,
     pub(super) max_rounds: u32,
+    /// Tasks of the server that this client started.
+    pub(super) tasks: StartedTasks,
     pub(super) observe: Option<EventCallback<CallEvent>>,
     /// Minimum log level, if log messages are wanted.
     pub(super) logs: Mutex<Option<LogLevel>>,
@@ -90,8 +92,8 @@ impl Client {
     ///
     /// # Errors
     /// The list cannot be read.
-    pub async fn tools(&self) -> Result<Vec<ListedItem>, Error> {
-        self.list(ItemKind::Tool).await
+    pub async fn tools(&self) -> Result<ToolList, Error> {
+        Ok(self.list(ItemKind::Tool).await?.into())
     }
 
     /// Lists the server's resources (`resources/list`).
@@ -126,7 +128,8 @@ impl Client {
         Ok(good.cloned().map(ListedItem).collect())
     }
 
-    /// Calls a tool (`tools/call`). `arguments` must serialize to a JSON object; use `()` for none.
+    /// Calls a tool (`tools/call`). `arguments` must serialize to a JSON object; use `()` for none. A [`Json`] is sent
+    /// byte for byte: numbers of any size, and the order of members.
     ///
     /// A failure of the tool itself is a result, not an error; see [`CallResult::is_error`].
     ///
@@ -331,6 +334,12 @@ impl Client {
         let pins = self.0.pins.as_ref();
         let known = pins.is_none_or(|pins| pins.accepts_instructions(&about));
         known.then(|| toolgate_policy::sanitize_text(words).into_owned())
+    }
+
+    /// Returns what the client learned of its server, to store for a later run; see [`Discovery`]. It contains the lists
+    /// that were read so far.
+    pub fn discovery(&self) -> Discovery {
+        self.0.remote.discovery()
     }
 
     /// Returns the status of the connection to the server, with counters of protocol errors.

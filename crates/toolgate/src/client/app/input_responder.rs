@@ -1,8 +1,9 @@
 //! Answers to a server's input requests, by the application's functions.
 
 use super::{
-    AsyncCallback, CallConfirmation, EventCallback, FormElicitation, SamplingRequest,
-    SamplingResponse, UrlElicitation, confirmation, form_elicitation, roots, sampling,
+    AsyncCallback, CallConfirmation, EventCallback, FormElicitation, InputAnswer, InputKind,
+    InputQuestion, SamplingRequest, SamplingResponse, UrlElicitation, confirmation,
+    errors::invalid_arguments, form_elicitation, manual_input, roots,
 };
 use crate::{
     client::ClientHandler,
@@ -45,6 +46,20 @@ pub(super) struct ClientCallbacks {
     pub(super) roots: Option<Vec<Root>>,
     pub(super) confirm: Option<AsyncCallback<CallConfirmation, Result<(), String>>>,
     pub(super) log: Option<EventCallback<LogMessage>>,
+    /// Kinds of input requests that the application answers by hand.
+    pub(super) manual: Vec<InputKind>,
+}
+
+impl ClientCallbacks {
+    fn samples_by_hand(&self) -> bool {
+        let kinds = [InputKind::Sampling, InputKind::SamplingWithTools];
+        kinds.iter().any(|kind| self.manual.contains(kind))
+    }
+
+    fn samples_tools(&self) -> bool {
+        self.manual.contains(&InputKind::SamplingWithTools)
+            || (self.sample.is_some() && self.samples_with_tools && !self.samples_by_hand())
+    }
 }
 
 /// Answers the input requests of one server.
@@ -89,10 +104,10 @@ impl InputResponder {
     pub(super) fn capabilities(&self, extensions: Option<Json>) -> ClientCapabilities {
         let has = &self.0.functions;
         ClientCapabilities {
-            elicitation: has.form.is_some(),
-            elicitation_url: has.page.is_some(),
-            sampling: has.sample.is_some(),
-            sampling_tools: has.sample.is_some() && has.samples_with_tools,
+            elicitation: has.form.is_some() || has.manual.contains(&InputKind::Form),
+            elicitation_url: has.page.is_some() || has.manual.contains(&InputKind::Url),
+            sampling: has.sample.is_some() || has.samples_by_hand(),
+            sampling_tools: has.samples_tools(),
             roots: has.roots.is_some(),
             extensions,
             ..ClientCapabilities::default()
@@ -155,18 +170,9 @@ impl InputResponder {
                 "a form",
             ));
         };
-        let asked = FormElicitation::read(&self.0.server, params)
-            .ok_or_else(|| invalid_request("the form has no message or no schema"))?;
-        Ok(match fill(asked.clone()).await {
-            Reply::Declined => form_elicitation::result("decline", None),
-            Reply::Cancelled => form_elicitation::result("cancel", None),
-            Reply::Accepted(answer) => {
-                let whole = asked
-                    .complete(answer)
-                    .map_err(|why| unsent_answer(&asked, &why))?;
-                form_elicitation::result("accept", Some(&whole))
-            }
-        })
+        let asked = self.read_form(params)?;
+        let reply = fill(asked.clone()).await;
+        encode_form(&asked, reply)
     }
 
     async fn page(&self, params: &Json) -> Result<Json, Error> {
@@ -176,6 +182,28 @@ impl InputResponder {
                 "a page",
             ));
         };
+        Ok(encode_page(&open(self.read_page(params)?).await))
+    }
+
+    async fn sample(&self, params: &Json) -> Result<Json, Error> {
+        let Some(sample) = &self.0.functions.sample else {
+            return Err(undeclared_capability(
+                RequiredCapability::Sampling,
+                "its model",
+            ));
+        };
+        let asked = self.read_sampling(params)?;
+        let max_tokens = asked.params.max_tokens;
+        encode_sampling(max_tokens, sample(asked).await)
+    }
+
+    fn read_form(&self, params: &Json) -> Result<FormElicitation, Error> {
+        FormElicitation::read(&self.0.server, params)
+            .ok_or_else(|| invalid_request("the form has no message or no schema"))
+    }
+
+    /// Reads a URL elicitation. Its completion is awaited from now on.
+    fn read_page(&self, params: &Json) -> Result<UrlElicitation, Error> {
         let page = UrlElicitation::read(&self.0.server, params).ok_or_else(|| {
             invalid_request("the URL elicitation has no message or no http or https URL")
         })?;
@@ -184,33 +212,71 @@ impl InputResponder {
             pages.truncate(MAX_AWAITED_PAGES - 1);
             pages.push_front(id.clone());
         }
-        Ok(match open(page).await {
-            Reply::Accepted(()) => form_elicitation::result("accept", None),
-            Reply::Declined => form_elicitation::result("decline", None),
-            Reply::Cancelled => form_elicitation::result("cancel", None),
+        Ok(page)
+    }
+
+    fn read_sampling(&self, params: &Json) -> Result<SamplingRequest, Error> {
+        let tools = self.0.functions.samples_tools();
+        SamplingRequest::read(&self.0.server, params, tools).map_err(invalid_request)
+    }
+
+    /// Returns whether the application answers a request by hand.
+    pub(super) fn is_manual(&self, request: &InputRequestKind) -> bool {
+        let functions = &self.0.functions;
+        let url = matches!(request, InputRequestKind::Elicit(params) if is_url(params));
+        match manual_input::input_kind(request, url) {
+            Some(InputKind::Sampling) => functions.samples_by_hand(),
+            Some(kind) => functions.manual.contains(&kind),
+            None => false,
+        }
+    }
+
+    /// Reads a request that the application answers by hand.
+    ///
+    /// # Errors
+    /// The request is invalid.
+    pub(super) fn question(&self, request: &InputRequestKind) -> Result<InputQuestion, Error> {
+        Ok(match request {
+            InputRequestKind::Approve(approval) => {
+                InputQuestion::Confirm(CallConfirmation::of(approval))
+            }
+            InputRequestKind::Elicit(params) if is_url(params) => {
+                InputQuestion::Url(self.read_page(params)?)
+            }
+            InputRequestKind::Elicit(params) => InputQuestion::Form(self.read_form(params)?),
+            InputRequestKind::SignIn(page) => InputQuestion::Url(self.read_page(&page.params())?),
+            InputRequestKind::Sample(params) => InputQuestion::Sample(self.read_sampling(params)?),
+            InputRequestKind::Roots => InputQuestion::Roots,
         })
     }
 
-    async fn sample(&self, params: &Json) -> Result<Json, Error> {
-        let has = &self.0.functions;
-        let Some(sample) = &has.sample else {
-            return Err(undeclared_capability(
-                RequiredCapability::Sampling,
-                "its model",
-            ));
-        };
-        let asked = sampling::SamplingRequest::read(&self.0.server, params, has.samples_with_tools)
-            .map_err(invalid_request)?;
-        let max_tokens = asked.max_tokens;
-        let sampled = sample(asked).await.map_err(|reason| {
-            Error::new(
-                ErrorKind::Refused(RefusalReason::Approver),
-                format!("the sampling request was rejected: {reason}"),
-            )
-        })?;
-        sampled
-            .cut_to(max_tokens)
-            .map_err(|reason| Error::new(ErrorKind::Bug, reason))
+    /// Returns the result that the protocol defines for an answer.
+    ///
+    /// # Errors
+    /// The answer is of another kind than the question, or does not fit it.
+    pub(super) fn encode_answer(
+        &self,
+        question: &InputQuestion,
+        answer: InputAnswer,
+    ) -> Result<Json, Error> {
+        match (question, answer) {
+            (InputQuestion::Confirm(_), InputAnswer::Confirm(said)) => {
+                Ok(confirmation::answer(&said))
+            }
+            (InputQuestion::Form(asked), InputAnswer::Form(reply)) => encode_form(asked, reply),
+            (InputQuestion::Url(_), InputAnswer::Url(reply)) => Ok(encode_page(&reply)),
+            (InputQuestion::Sample(asked), InputAnswer::Sample(sampled)) => {
+                encode_sampling(asked.params.max_tokens, sampled)
+            }
+            (InputQuestion::Roots, InputAnswer::Roots(roots)) => {
+                roots::check(&roots)?;
+                Ok(roots::result(&roots))
+            }
+            _ => Err(invalid_arguments(
+                "an answer of the same kind as the question",
+                "another kind",
+            )),
+        }
     }
 
     /// Sanitizes and checks an input request that came outside of a pipeline, by the same rules.
@@ -241,6 +307,11 @@ impl InputResponder {
 }
 
 impl ClientHandler for InputResponder {
+    fn defers_input(&self) -> bool {
+        let mut kinds = self.0.functions.manual.iter();
+        kinds.any(|kind| *kind != InputKind::Confirm)
+    }
+
     fn answer(&self, ask: InputRequestKind) -> BoxFuture<'static, Result<Json, RpcError>> {
         let answers = self.clone();
         Box::pin(async move {
@@ -298,6 +369,46 @@ impl Drop for OpenInputRequest<'_> {
     fn drop(&mut self) {
         self.0.send_modify(|open| *open -= 1);
     }
+}
+
+/// Returns the result of a form elicitation.
+fn encode_form(asked: &FormElicitation, reply: Reply<Value>) -> Result<Json, Error> {
+    Ok(match reply {
+        Reply::Declined => form_elicitation::result("decline", None),
+        Reply::Cancelled => form_elicitation::result("cancel", None),
+        Reply::Accepted(answer) => {
+            let whole = asked
+                .complete(answer)
+                .map_err(|why| unsent_answer(asked, &why))?;
+            form_elicitation::result("accept", Some(&whole))
+        }
+    })
+}
+
+/// Returns the result of a URL elicitation.
+fn encode_page(reply: &Reply<()>) -> Json {
+    let action = match reply {
+        Reply::Accepted(()) => "accept",
+        Reply::Declined => "decline",
+        Reply::Cancelled => "cancel",
+    };
+    form_elicitation::result(action, None)
+}
+
+/// Returns the result of a sampling request.
+fn encode_sampling(
+    max_tokens: u64,
+    sampled: Result<SamplingResponse, String>,
+) -> Result<Json, Error> {
+    let sampled = sampled.map_err(|reason| {
+        Error::new(
+            ErrorKind::Refused(RefusalReason::Approver),
+            format!("the sampling request was rejected: {reason}"),
+        )
+    })?;
+    sampled
+        .cut_to(max_tokens)
+        .map_err(|reason| Error::new(ErrorKind::Bug, reason))
 }
 
 fn is_url(params: &Json) -> bool {

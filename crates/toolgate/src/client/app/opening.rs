@@ -3,11 +3,16 @@
 #[cfg(feature = "spawn")]
 use super::server_process::SpawnedProcess;
 use super::{
-    Client, ClientBuilder, IntoServer, client::ClientState, confirmation::EveryTool,
-    errors::open_failure, in_process, input_responder::InputResponder,
+    Client, ClientBuilder, InputKind, IntoServer,
+    client::ClientState,
+    confirmation::EveryTool,
+    errors::{open_failure, unusable_setting},
+    in_process,
+    input_responder::InputResponder,
+    task_handle::StartedTasks,
     unlisted_resources::UnlistedResources,
 };
-use crate::client::{RemoteOptions, RemoteServer};
+use crate::client::{Discovery, RemoteOptions, RemoteServer};
 use std::sync::{Arc, Mutex};
 use tokio::{
     io::{AsyncRead, AsyncWrite},
@@ -140,12 +145,26 @@ impl ClientBuilder {
         options.era = self.era;
         options.open_timeout = self.open_timeout;
         options.capabilities = abilities.clone();
+        options.discovery = self.known(id)?;
         options.client_handler = Some(Arc::new(answers.clone()));
         Ok(OpenPlan {
             options,
             answers,
             abilities,
         })
+    }
+
+    /// Returns the discovery of an earlier client.
+    ///
+    /// # Errors
+    /// It is of a server with another id.
+    fn known(&self, id: &str) -> Result<Option<Arc<Discovery>>, Error> {
+        match &self.discovery {
+            Some(known) if !known.is_of(id) => Err(unusable_setting(format!(
+                "the discovery is of another server than {id:?}"
+            ))),
+            known => Ok(known.clone().map(Arc::new)),
+        }
     }
 
     pub(super) async fn finish(
@@ -161,7 +180,8 @@ impl ClientBuilder {
         self.policy.pins = self.pins_of(&origin.server, &self.policy.recorder);
         self.policy.access = self.access(&origin.server);
         self.policy.deadline.open_input_requests = Some(plan.answers.open_requests());
-        if self.functions.confirm.is_some() {
+        let by_hand = self.functions.manual.contains(&InputKind::Confirm);
+        if self.functions.confirm.is_some() || by_hand {
             self.policy.approval = ProgramApproval::Program;
             if self.confirms_every_call {
                 let rule: Arc<dyn Rule> = Arc::new(EveryTool);
@@ -197,6 +217,7 @@ impl ClientBuilder {
             caller: Caller::new("application"),
             request_info: seen,
             max_rounds: self.max_rounds,
+            tasks: StartedTasks::default(),
             observe: self.observe,
             logs: Mutex::default(),
             ending,

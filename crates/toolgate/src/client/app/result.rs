@@ -72,8 +72,18 @@ impl CallResult {
         self.0.meta.as_ref()
     }
 
+    pub(super) fn inner(&self) -> &ToolResult {
+        &self.0
+    }
+
     /// Returns the tool result as [`ToolResult`], the type that services use.
     pub fn into_inner(self) -> ToolResult {
         self.0
+    }
+}
+
+impl From<ToolResult> for CallResult {
+    fn from(result: ToolResult) -> CallResult {
+        CallResult(result)
     }
 }

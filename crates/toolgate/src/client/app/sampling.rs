@@ -1,7 +1,7 @@
 //! Sampling: requests of a server to the application's model.
 
 use serde_json::{Value, json};
-use toolgate_core::Json;
+use toolgate_core::{Json, SamplingContent, SamplingMessage, SamplingParams, SamplingResult};
 
 /// Sampling request of a server to the application's model: the parameters of `sampling/createMessage`.
 ///
@@ -11,10 +11,10 @@ use toolgate_core::Json;
 pub struct SamplingRequest {
     /// Id of the server that sent the request, as set on this client.
     pub server: String,
-    /// All parameters of the sampling request: `messages`, `systemPrompt`, `modelPreferences`, `temperature` and so on.
-    pub params: Value,
-    /// Maximum length of the model's answer, in tokens (`maxTokens`).
-    pub max_tokens: u64,
+    /// Parameters of the sampling request: messages, maximum length, system prompt, tools and preferences.
+    pub params: SamplingParams,
+    /// Original parameters of the sampling request, with all members.
+    pub json: Json,
 }
 
 impl SamplingRequest {
@@ -27,83 +27,69 @@ impl SamplingRequest {
         params: &Json,
         tools: bool,
     ) -> Result<SamplingRequest, &'static str> {
-        let params = params.to_value();
-        let messages = params.get("messages").and_then(Value::as_array);
-        let messages = messages.ok_or("\"messages\" must be an array")?;
-        let max_tokens = params.get("maxTokens").and_then(whole);
-        let max_tokens = max_tokens.ok_or("\"maxTokens\" must be an integer above 0")?;
         let with_tools = params.get("tools").is_some() || params.get("toolChoice").is_some();
         if with_tools && !tools {
             return Err("this client did not declare tools in sampling");
         }
-        check_tool_results(messages)?;
+        let read = SamplingParams::read(params)?;
+        check_tool_results(&read.messages)?;
         Ok(SamplingRequest {
             server: server.to_owned(),
-            params,
-            max_tokens,
+            params: read,
+            json: params.clone(),
         })
-    }
-
-    /// Returns the conversation so far: the messages of user and model in the protocol's format.
-    pub fn messages(&self) -> &[Value] {
-        let messages = self.params.get("messages").and_then(Value::as_array);
-        messages.map_or(&[], Vec::as_slice)
-    }
-}
-
-fn whole(n: &Value) -> Option<u64> {
-    let whole = |n: &f64| *n >= 1.0 && n.fract() == 0.0;
-    n.as_u64()
-        .or_else(|| n.as_f64().filter(whole).map(|n| n as u64))
-        .filter(|n| *n > 0)
-}
-
-/// Returns the content blocks of a message; a single block needs no array.
-fn blocks(message: &Value) -> Vec<&Value> {
-    match message.get("content") {
-        Some(Value::Array(blocks)) => blocks.iter().collect(),
-        Some(block) => vec![block],
-        None => Vec::new(),
     }
 }
 
 /// Checks that a message with tool results contains nothing else, and that it answers every tool use of the previous
 /// message.
-fn check_tool_results(messages: &[Value]) -> Result<(), &'static str> {
-    let mut open: Vec<&Value> = Vec::new();
+fn check_tool_results(messages: &[SamplingMessage]) -> Result<(), &'static str> {
+    let mut open: Vec<&str> = Vec::new();
     for message in messages {
-        let of = |kind: &str, key: &'static str| -> Vec<&Value> {
-            let typed = |block: &&&Value| block.get("type").is_some_and(|t| t == kind);
-            let blocks = blocks(message);
-            blocks
-                .iter()
-                .filter(typed)
-                .filter_map(|b| b.get(key))
-                .collect()
-        };
-        let results = of("tool_result", "toolUseId");
-        if !results.is_empty() && results.len() != blocks(message).len() {
+        let results = message.content.iter().filter_map(|block| match block {
+            SamplingContent::ToolResult(result) => Some(result.tool_use_id.as_str()),
+            _ => None,
+        });
+        let results: Vec<&str> = results.collect();
+        if !results.is_empty() && results.len() != message.content.len() {
             return Err("a message with tool results also contains other content");
         }
         if open.iter().any(|id| !results.contains(id)) {
             return Err("a tool use has no result in the next message");
         }
-        open = of("tool_use", "id");
+        let uses = message.content.iter().filter_map(|block| match block {
+            SamplingContent::ToolUse(used) => Some(used.id.as_str()),
+            _ => None,
+        });
+        open = uses.collect();
     }
     Ok(())
 }
 
 /// Response to a sampling request, with the model's message: the result of `sampling/createMessage`.
+///
+/// ```
+/// use toolgate::{client::SamplingResponse, core::{Json, SampledToolUse, SamplingResult}};
+///
+/// let said = SamplingResponse::text("gpt", "It rains.");
+/// let input = Json::from_value(&serde_json::json!({}));
+/// let used = SampledToolUse { id: "1".into(), name: "radar".into(), input };
+/// let uses_a_tool = SamplingResponse::from(SamplingResult::using_tools("gpt", vec![used]));
+/// # let _ = (said, uses_a_tool);
+/// ```
 #[derive(Clone, Debug)]
 pub struct SamplingResponse(Value);
+
+impl From<SamplingResult> for SamplingResponse {
+    fn from(result: SamplingResult) -> SamplingResponse {
+        SamplingResponse(result.to_json().to_value())
+    }
+}
 
 impl SamplingResponse {
     /// Returns a sampling response with this text, from the model of this name.
     pub fn text(model: &str, text: &str) -> SamplingResponse {
-        let content = json!({"type": "text", "text": text});
-        SamplingResponse(
-            json!({"role": "assistant", "model": model, "content": content, "stopReason": "endTurn"}),
-        )
+        SamplingResult::text(model, text).into()
     }
 
     /// Returns a sampling response from JSON in the protocol's format: an object with `role`, `model`, `content` and

@@ -8,7 +8,7 @@ use toolgate_core::{
 use toolgate_protocol::json::ObjectWriter;
 
 /// URI template that matches every URI.
-const ANY_URI_TEMPLATE: &str = "{+uri}";
+pub(super) const ANY_URI_TEMPLATE: &str = "{+uri}";
 
 /// Service wrapper that allows reading any resource. The rules of the application still apply to its URI: it counts as
 /// a resource of a template, so that no other spelling of the URI bypasses them.

@@ -136,10 +136,7 @@ async fn exact_arguments_keep_their_bytes() {
     });
     let confirming = over(builder, server()).await;
     for client in [client, confirming] {
-        let result = client
-            .call_with("add", ())
-            .exact_arguments(exact.clone())
-            .await;
+        let result = client.call("add", &exact).await;
         assert_eq!(result.unwrap().structured::<Sum>().unwrap().sum, 5);
     }
     assert_eq!(*seen.lock().unwrap(), r#"{"b": 3,  "a":2}"#);

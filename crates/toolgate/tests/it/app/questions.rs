@@ -96,7 +96,7 @@ async fn an_answer_that_does_not_fit_is_not_sent() {
 async fn the_model_is_asked_and_kept_short() {
     for revision in REVISIONS {
         let builder = Client::builder().on_sample(|ask| async move {
-            assert_eq!((ask.max_tokens, ask.messages().len()), (2, 1));
+            assert_eq!((ask.params.max_tokens, ask.params.messages.len()), (2, 1));
             Ok(SamplingResponse::text("m", "one two three"))
         });
         let client = client(revision, builder).await;
