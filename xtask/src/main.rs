@@ -6,6 +6,7 @@
     reason = "a chore's report is what was asked for"
 )]
 
+mod adapters;
 mod api;
 mod bench;
 mod conformance;
@@ -28,7 +29,7 @@ mod words;
 
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: cargo xtask check | test | install | docs | api | requirements | words | cycles | eras | terms | package | long | interop | bench | conformance
+const USAGE: &str = "usage: cargo xtask check | test | install | docs | api | requirements | words | cycles | eras | terms | package | long | interop | bench | adapters | conformance
   check    format, clippy and unit tests: for every commit
   test     everything: check, licences, documents, all tests, the real clients and servers
   api [--write]
@@ -48,6 +49,7 @@ const USAGE: &str = "usage: cargo xtask check | test | install | docs | api | re
   install  only puts the real clients and servers into the target folder
   interop  the real clients and servers of every revision, with those of the Rust SDK, and published servers; writes docs/interop.md
   bench    our server and client beside others and the bare limit, instructions and calls/s; writes docs/performance.md
+  adapters the adapters for agent frameworks in adapters/, a workspace of their own, with their tests
   conformance [RUN]... [--skip-install] [--url URL] [--client COMMAND]
            the official suite against our server, gateway and client, or those that are given;
            RUN is the beginning of a name such as server-2026-07-28";
@@ -90,6 +92,7 @@ fn main() -> ExitCode {
         }
         "interop" => interop::all(&mut report),
         "bench" => bench::all(&mut report),
+        "adapters" => adapters::all(&mut report),
         "conformance" => return conformance(),
         _ => return usage(),
     }
