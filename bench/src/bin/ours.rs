@@ -114,15 +114,14 @@ fn counting() -> impl toolgate::layer::Layer {
 fn server() -> Server {
     let quota = toolgate_bench::number("--quota").unwrap_or(u32::MAX);
     let century = Duration::from_secs(3_155_760_000);
+    let mut timeout = CallTimeout::default();
+    timeout.idle = PerServer::all(Duration::from_millis(500));
     let mut server = Server::new("bench", "1.0.0")
         .rate_limit(RateQuota {
             count: quota,
             per: century,
         })
-        .deadline(CallTimeout {
-            idle: PerServer::all(Duration::from_millis(500)),
-            ..CallTimeout::default()
-        })
+        .deadline(timeout)
         .rule(Door)
         .tool(echo);
     let mut count = 1;
@@ -159,11 +158,9 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         toolgate::stdio(server()).await?;
         return Ok(());
     }
-    let limits = HttpLimits {
-        max_sessions: 2000,
-        max_listen_streams_per_caller: 1000,
-        ..HttpLimits::default()
-    };
+    let mut limits = HttpLimits::default();
+    limits.max_sessions = 2000;
+    limits.max_listen_streams_per_caller = 1000;
     let http = Http::new(server().build()?, limits);
     toolgate_bench::serve_http(move || TowerToHyperService::new(http.clone())).await?;
     Ok(())

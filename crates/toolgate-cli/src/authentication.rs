@@ -198,16 +198,16 @@ impl Authenticator {
                 revoked: Some(Box::pin(keys.clone().revoked(pass.clone()))),
                 expired: Some(Box::pin(keys.clone().invalidated(pass))),
             }),
-            Err(ApiKeyRejection::Unknown) => Err(self.invalid_credentials(
-                "the key is unknown".to_owned(),
-                "this key is unknown, or was rotated long ago; ask the operator for a key from `toolgate keys create NAME`",
-            )),
             Err(ApiKeyRejection::Ended(name, over)) => Err(self.invalid_credentials(
                 format!("the key {name} is {}", over.as_str()),
                 match over {
                     KeyEndReason::Replaced => "this key was rotated; ask the operator for the new one",
                     _ => "this key was revoked or has expired; ask the operator for a new one",
                 },
+            )),
+            Err(_) => Err(self.invalid_credentials(
+                "the key is unknown".to_owned(),
+                "this key is unknown, or was rotated long ago; ask the operator for a key from `toolgate keys create NAME`",
             )),
         }
     }

@@ -277,6 +277,7 @@ impl fmt::Display for Caller {
 
 /// Client capabilities that a request declares: elicitation, sampling, roots and extensions.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
 pub struct ClientCapabilities {
     /// True if the client supports form elicitation.
     pub elicitation: bool,
@@ -315,6 +316,7 @@ impl ClientCapabilities {
 /// Information about the request that carried a call: revision, transport, client name and request id. The client's
 /// name is its own claim.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct RequestInfo {
     /// Protocol revision of the caller.
     pub revision: Cow<'static, str>,
@@ -447,6 +449,7 @@ impl Call {
 
 /// Request to list all items of one kind, for example `tools/list`.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct ListRequest {
     /// Caller that requests the list.
     pub caller: Caller,
@@ -463,6 +466,7 @@ pub struct ListRequest {
 
 /// Limit of a list request on waiting for upstream servers that are still starting.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[non_exhaustive]
 pub enum StartWait {
     /// The wait limit for list requests: waits only for servers without a known list.
     #[default]
@@ -497,6 +501,7 @@ impl ListRequest {
 
 /// Filter of change notifications: the caller, and the lists and resources of interest.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct ChangeFilter {
     /// Caller that subscribes to changes.
     pub caller: Caller,
@@ -507,6 +512,18 @@ pub struct ChangeFilter {
     /// Servers of the resources in `uris`, by URI, as resolved for this caller. Only the owning server receives the
     /// subscription.
     pub owners: BTreeMap<String, Arc<str>>,
+}
+
+impl ChangeFilter {
+    /// Creates a filter of the caller that selects no changes; set the lists and the URIs.
+    pub fn new(caller: Caller) -> ChangeFilter {
+        ChangeFilter {
+            caller,
+            lists: Vec::new(),
+            uris: Vec::new(),
+            owners: BTreeMap::new(),
+        }
+    }
 }
 
 impl ChangeFilter {

@@ -31,6 +31,7 @@ pub struct Origin {
 
 /// Instructions of a server for the model, as in its `initialize` result.
 #[derive(Clone, Debug, Eq, PartialEq)]
+#[non_exhaustive]
 pub struct ServerInstructions {
     /// Configured id of the server; set if several servers are combined.
     pub server: Option<Arc<str>>,
@@ -38,13 +39,34 @@ pub struct ServerInstructions {
     pub text: String,
 }
 
+impl ServerInstructions {
+    /// Creates the instructions of the only server.
+    pub fn new(text: impl Into<String>) -> ServerInstructions {
+        ServerInstructions {
+            server: None,
+            text: text.into(),
+        }
+    }
+}
+
 /// Definition of an item at its server, before the gateway overrode it.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct OriginalDefinition {
     /// Definition of the item as its server lists it, unchanged.
     pub def: Definition,
     /// Arguments that the operator fixes, an object: added to every call. Callers neither see nor send them.
     pub fixed_arguments: Option<Json>,
+}
+
+impl OriginalDefinition {
+    /// Creates the original definition of an overridden item, with the arguments that the operator fixes.
+    pub fn new(def: Definition, fixed_arguments: Option<Json>) -> OriginalDefinition {
+        OriginalDefinition {
+            def,
+            fixed_arguments,
+        }
+    }
 }
 
 /// Values cached in an item, one per type.

@@ -8,6 +8,7 @@ use toolgate_protocol::method::definition::ItemKind;
 
 /// Counters of list changes and resource updates, maintained by the service that offers the items.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
+#[non_exhaustive]
 pub struct ChangeCounters {
     /// Number of changes of the list of tools so far.
     pub tools: u64,
@@ -69,11 +70,22 @@ impl ChangeCounters {
 
 /// Lists and resources that changed since the stream's last report.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
+#[non_exhaustive]
 pub struct ChangeSet {
     /// Changed lists. Templates and skills change together with resources.
     pub lists: Vec<ItemKind>,
     /// URIs of updated resources.
     pub updated: Vec<Arc<str>>,
+}
+
+impl ChangeSet {
+    /// Creates the changes of these lists, without updated resources.
+    pub fn of_lists(lists: Vec<ItemKind>) -> ChangeSet {
+        ChangeSet {
+            lists,
+            updated: Vec::new(),
+        }
+    }
 }
 
 /// Stream of change notifications. It may merge several changes into one.

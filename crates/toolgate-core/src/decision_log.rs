@@ -8,6 +8,7 @@ use std::{
 
 /// One entry of a decision log: a policy, its decision on a call, and the reason.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct DecisionStep {
     /// Name of the policy that decided.
     pub policy: &'static str,
@@ -15,6 +16,21 @@ pub struct DecisionStep {
     pub decision: &'static str,
     /// Matching rule, or reason of the decision.
     pub reason: String,
+}
+
+impl DecisionStep {
+    /// Creates a step of a decision log.
+    pub fn new(
+        policy: &'static str,
+        decision: &'static str,
+        reason: impl Into<String>,
+    ) -> DecisionStep {
+        DecisionStep {
+            policy,
+            decision,
+            reason: reason.into(),
+        }
+    }
 }
 
 /// Reason of the cancellation of a call, after which its caller no longer waits for it.

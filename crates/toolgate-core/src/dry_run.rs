@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 /// Result of a dry run: how the rules would decide a call, step by step.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct DryRun {
     /// Decisions of the evaluated rules, in pipeline order.
     pub steps: Vec<DecisionStep>,
@@ -18,6 +19,7 @@ pub struct DryRun {
 
 /// Predicted outcome of a call.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+#[non_exhaustive]
 pub enum PredictedOutcome {
     /// The call is allowed.
     Allow,

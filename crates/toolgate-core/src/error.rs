@@ -18,6 +18,7 @@ pub struct Error {
 
 /// Error kind, by which code decides how to react.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum ErrorKind {
     /// The upstream server or a handler returned a JSON-RPC error with this code.
     JsonRpc(i64),
@@ -45,6 +46,31 @@ pub enum ErrorKind {
     Upstream,
 }
 
+impl ErrorKind {
+    /// Returns the class of the error in audit records and metrics, for example `refused_rule`. Classes never change.
+    pub fn class(&self) -> &'static str {
+        match self {
+            ErrorKind::BadResponse => "bad_answer",
+            ErrorKind::Bug => "bug",
+            ErrorKind::Busy(_) => "busy",
+            ErrorKind::Cancelled => "cancelled",
+            ErrorKind::InvalidArguments(_) => "invalid",
+            ErrorKind::TimedOut => "late",
+            ErrorKind::NotFound => "not_found",
+            ErrorKind::Refused(RefusalReason::Rule) => "refused_rule",
+            ErrorKind::Refused(RefusalReason::Approver) => "refused_person",
+            ErrorKind::Refused(RefusalReason::Expired) => "refused_expired",
+            ErrorKind::Refused(RefusalReason::AuditUnavailable) => "refused_record",
+            ErrorKind::Refused(RefusalReason::BlockedResult) => "refused_result",
+            ErrorKind::Refused(RefusalReason::Withheld) => "refused_withheld",
+            ErrorKind::InsufficientScope(_) => "scope",
+            ErrorKind::MissingCapability(_) => "unsupported",
+            ErrorKind::JsonRpc(_) => "answered",
+            ErrorKind::Upstream => "upstream",
+        }
+    }
+}
+
 /// Cause of an error of a call that was never sent to its server, for example because the server is not running.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct NotSent;
@@ -59,6 +85,7 @@ impl std::error::Error for NotSent {}
 
 /// Reason why a call was refused.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[non_exhaustive]
 pub enum RefusalReason {
     /// A rule of the operator denies the call.
     Rule,
@@ -76,6 +103,7 @@ pub enum RefusalReason {
 
 /// Client capability that a call needs.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[non_exhaustive]
 pub enum RequiredCapability {
     /// Capability for form elicitation (`elicitation/create`).
     Elicitation,
@@ -94,6 +122,7 @@ pub enum RequiredCapability {
 /// Problem with the arguments of a call: they violate the input schema of a tool, the declared arguments of a prompt, or
 /// the type of the handler.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct SchemaViolation {
     /// Location of the invalid argument as a JSON pointer; empty for the arguments as a whole.
     pub path: String,
@@ -101,6 +130,21 @@ pub struct SchemaViolation {
     pub expected: String,
     /// Kind and size of the received value; never a secret.
     pub received: String,
+}
+
+impl SchemaViolation {
+    /// Creates a violation at a JSON pointer, with the expected value and the received one as phrases.
+    pub fn new(
+        path: impl Into<String>,
+        expected: impl Into<String>,
+        received: impl Into<String>,
+    ) -> SchemaViolation {
+        SchemaViolation {
+            path: path.into(),
+            expected: expected.into(),
+            received: received.into(),
+        }
+    }
 }
 
 impl SchemaViolation {

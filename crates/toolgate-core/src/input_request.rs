@@ -10,6 +10,7 @@ use toolgate_protocol::json::{Json, ObjectWriter};
 
 /// Input requests that have to be answered before a call can continue.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct InputRequests {
     /// Input requests, each with its own key.
     pub requests: Vec<InputRequest>,
@@ -18,6 +19,16 @@ pub struct InputRequests {
     pub slots: RoundSlots,
     /// Cleanup of a call that stays open at a server until the answers arrive.
     pub guard: PendingInputGuard,
+}
+
+impl InputRequests {
+    /// Creates input requests without state for the next round.
+    pub fn new(requests: Vec<InputRequest>) -> InputRequests {
+        InputRequests {
+            requests,
+            ..InputRequests::default()
+        }
+    }
 }
 
 /// Guard of state that stays open until input requests are answered. Dropping the last clone runs the cleanup, so a
@@ -79,7 +90,7 @@ pub struct InputRequest {
     pub kind: InputRequestKind,
 }
 
-/// Kind of an input request, with its content.
+/// Kind of an input request, with its content. Exhaustive on purpose: a new kind breaks the build of every check.
 #[derive(Clone, Debug)]
 pub enum InputRequestKind {
     /// Approval of the call by a person.
@@ -96,6 +107,7 @@ pub enum InputRequestKind {
 
 /// Sign-in page of the gateway, where a caller's user signs in to an upstream server.
 #[derive(Clone)]
+#[non_exhaustive]
 pub struct SignInPage {
     /// URL of the sign-in page. It grants no access by itself.
     pub url: String,
@@ -103,6 +115,17 @@ pub struct SignInPage {
     pub message: String,
     /// Notification of the completed sign-in, for a client that reports that it opened the page and now waits.
     pub completion: Option<Arc<dyn DecisionWaiter>>,
+}
+
+impl SignInPage {
+    /// Creates a sign-in page with a message to the user, without a notification of the completed sign-in.
+    pub fn new(url: impl Into<String>, message: impl Into<String>) -> SignInPage {
+        SignInPage {
+            url: url.into(),
+            message: message.into(),
+            completion: None,
+        }
+    }
 }
 
 impl SignInPage {
@@ -124,6 +147,7 @@ impl fmt::Debug for SignInPage {
 
 /// Request to approve one call.
 #[derive(Clone)]
+#[non_exhaustive]
 pub struct ApprovalRequest {
     /// Id of the approval request in the approver's inbox.
     pub id: Arc<str>,
@@ -139,6 +163,27 @@ pub struct ApprovalRequest {
     pub via_client: bool,
     /// Waiter that completes when an approver decides.
     pub waiter: Arc<dyn DecisionWaiter>,
+}
+
+impl ApprovalRequest {
+    /// Creates a request for approval of a call, without reasons, which the caller's own client may not present.
+    pub fn new(
+        id: Arc<str>,
+        item: Arc<Item>,
+        arguments: Json,
+        expires: SystemTime,
+        waiter: Arc<dyn DecisionWaiter>,
+    ) -> ApprovalRequest {
+        ApprovalRequest {
+            id,
+            item,
+            arguments,
+            reasons: Vec::new(),
+            expires,
+            via_client: false,
+            waiter,
+        }
+    }
 }
 
 impl ApprovalRequest {

@@ -8,6 +8,7 @@ use toolgate_protocol::method::definition::ItemKind;
 
 /// Action of the gateway on a definition or list, such as dropped, withheld or repaired.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+#[non_exhaustive]
 pub enum NoteAction {
     /// The list could not be read. The last good list is used if there is one.
     ListFailed,
@@ -36,6 +37,7 @@ impl NoteAction {
 
 /// Note for the operator on one item: an action of the gateway, and its reason.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
+#[non_exhaustive]
 pub struct ItemNote {
     /// Action of the gateway on the item.
     pub action: NoteAction,
@@ -55,6 +57,7 @@ impl ItemNote {
 
 /// Note for the operator on a definition of a server, or on one of its lists.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
+#[non_exhaustive]
 pub struct DefinitionNote {
     /// Configured id of the server.
     pub server: Arc<str>,
@@ -80,6 +83,21 @@ impl DefinitionNote {
             kind,
             name: one_line(name, MAX_NAME_CHARS).into(),
             note: ItemNote::new(action, reason),
+        }
+    }
+
+    /// Creates a note from one that an item of the server carries. The name is empty for a list as a whole.
+    pub fn from_note(
+        server: impl Into<Arc<str>>,
+        kind: ItemKind,
+        name: impl Into<Arc<str>>,
+        note: ItemNote,
+    ) -> DefinitionNote {
+        DefinitionNote {
+            server: server.into(),
+            kind,
+            name: name.into(),
+            note,
         }
     }
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 /// State of a definition in comparison with its pin, the accepted digest.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[non_exhaustive]
 pub enum PinState {
     /// No definition of that name has been accepted.
     New,
@@ -26,6 +27,7 @@ impl PinState {
 
 /// Pin state of an item's original definition, before sanitizing and renaming.
 #[derive(Clone, Debug, Eq, PartialEq)]
+#[non_exhaustive]
 pub struct DefinitionPin {
     /// SHA-256 of the definition's canonical form, hexadecimal.
     pub digest: Arc<str>,
@@ -35,6 +37,18 @@ pub struct DefinitionPin {
     pub hidden_reason: Option<Arc<str>>,
     /// Findings for a person who reviews the definition, for example names that resemble other names.
     pub review_flags: Vec<String>,
+}
+
+impl DefinitionPin {
+    /// Creates the pin state of a visible item.
+    pub fn new(digest: impl Into<Arc<str>>, state: PinState) -> DefinitionPin {
+        DefinitionPin {
+            digest: digest.into(),
+            state,
+            hidden_reason: None,
+            review_flags: Vec::new(),
+        }
+    }
 }
 
 impl DefinitionPin {

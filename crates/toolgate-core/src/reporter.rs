@@ -3,7 +3,8 @@
 use std::{fmt, sync::Arc};
 use toolgate_protocol::{json::Json, method::notifications::Progress};
 
-/// Event during a call: a progress or log message notification.
+/// Event during a call: a progress or log message notification. Exhaustive on purpose: a new kind breaks the build of
+/// every sanitizer.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ReporterEvent {
     /// Progress of the call.
@@ -14,6 +15,7 @@ pub enum ReporterEvent {
 
 /// Log message of an upstream server (`notifications/message`).
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct LogMessage {
     /// Severity, as in the protocol, for example `warning`.
     pub level: String,
@@ -21,6 +23,17 @@ pub struct LogMessage {
     pub logger: Option<String>,
     /// Content of the log message, any JSON.
     pub data: Json,
+}
+
+impl LogMessage {
+    /// Creates a log message without the name of a logger.
+    pub fn new(level: impl Into<String>, data: Json) -> LogMessage {
+        LogMessage {
+            level: level.into(),
+            logger: None,
+            data,
+        }
+    }
 }
 
 /// Receiver of the events of one call. It must not block, and may drop progress that has no listener.

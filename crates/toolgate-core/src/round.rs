@@ -9,6 +9,7 @@ pub type RoundSlots = BTreeMap<String, String>;
 
 /// Round of a repeated call: its number, the answers of the client, and the slots of the layers.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct Round {
     /// Number of earlier rounds of the call; 0 at first.
     pub number: u32,

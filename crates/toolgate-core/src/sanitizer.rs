@@ -136,11 +136,22 @@ where
 
 /// Call that untrusted content belongs to: its id and its decision log.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct SanitizeContext {
     /// Id of the call that the content belongs to.
     pub call_id: Arc<str>,
     /// Decision log of the call, which records changes of the content.
     pub decision_log: DecisionLog,
+}
+
+impl SanitizeContext {
+    /// Creates the context of content of this call, with an empty decision log.
+    pub fn new(call_id: impl Into<Arc<str>>) -> SanitizeContext {
+        SanitizeContext {
+            call_id: call_id.into(),
+            decision_log: DecisionLog::default(),
+        }
+    }
 }
 
 /// Layer of adjacent sanitizers.

@@ -21,10 +21,8 @@ fn two_lines(text: &str) -> (&str, &str) {
 pub fn cel(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let (condition, arguments) = two_lines(&text);
-    let limits = CelLimits {
-        steps: 2_000,
-        ..CelLimits::default()
-    };
+    let mut limits = CelLimits::default();
+    limits.steps = 2_000;
     let (Ok(condition), Some(arguments)) = (
         CelCondition::compile_within(condition, &limits),
         read(arguments.as_bytes()),

@@ -6,6 +6,7 @@ use toolgate_core::Caller;
 
 /// Channel on which an approver decided about a call: console, terminal or client.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[non_exhaustive]
 pub enum ApprovalChannel {
     /// The gateway's console.
     Console,

@@ -21,6 +21,7 @@ use toolgate_core::{ApprovalStep, Layer, Pipeline, Rule, Sanitizer, Service};
 /// A server or client begins with [`Policy::for_program`], which is the default and safe as it is. A gateway begins
 /// with [`Policy::for_gateway`]. Cheap to clone; pipelines of clones share approvals, limits and the audit log.
 #[derive(Clone)]
+#[non_exhaustive]
 pub struct Policy {
     /// Audit recorder: the destination of a record of every call. Default: the log of the program.
     pub recorder: Arc<AuditRecorder>,
@@ -75,6 +76,7 @@ pub struct Policy {
 
 /// Settings of a gateway's operator: approvals, cancellation of calls and circuit breakers.
 #[derive(Clone)]
+#[non_exhaustive]
 pub struct OperatorPolicy {
     /// Service for people's approvals of calls, with the registry of freezes.
     pub approvals: Arc<ApprovalService>,

@@ -91,7 +91,7 @@ impl Log {
         let verdict = match theirs.verdict() {
             AuditVerdict::Intact => 0,
             AuditVerdict::Broken => 1,
-            AuditVerdict::CannotTell => 3,
+            _ => 3,
         };
         assert_eq!(verdict, code, "{about}: {theirs}");
         assert_eq!(theirs.chains.len(), ours.len(), "{about}");

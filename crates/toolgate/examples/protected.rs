@@ -70,10 +70,8 @@ impl Notes {
 
 /// What a token has to be good for.
 fn scopes() -> RequiredScopes {
-    let needs = |tool: &str, scope: &str| ScopeRule {
-        tools: vec![GlobPattern::new(tool)],
-        except: Vec::new(),
-        scopes: vec![scope.to_owned()],
+    let needs = |tool: &str, scope: &str| {
+        ScopeRule::new(vec![GlobPattern::new(tool)], vec![scope.to_owned()])
     };
     RequiredScopes::new(vec![
         needs("*.read", "notes:read"),

@@ -288,10 +288,8 @@ impl Aggregate {
     async fn list_unowned(&self, name: &str, ask: ListRequest) -> Result<Catalog, Error> {
         let kind = ask.kind;
         let unlisted = (0..self.members.len()).filter(|at| self.part(kind, *at).is_none());
-        let ask = ListRequest {
-            start_wait: StartWait::None,
-            ..ask
-        };
+        let mut ask = ask;
+        ask.start_wait = StartWait::None;
         let lists = unlisted.map(|at| self.refresh(at, ask.clone()));
         let listed = join_all(lists).await;
         let errors = listed.iter().filter_map(|listed| listed.as_ref().err());
@@ -317,10 +315,8 @@ impl Aggregate {
             (false, None) if self.is_cached(kind) => Vec::new(),
             (false, None) => (0..self.members.len()).collect(),
         };
-        let ask = ListRequest {
-            start_wait: StartWait::List,
-            ..ask
-        };
+        let mut ask = ask;
+        ask.start_wait = StartWait::List;
         join_all(may.into_iter().map(|at| self.refresh(at, ask.clone()))).await;
         self.cached(kind)
     }
@@ -338,10 +334,8 @@ impl Aggregate {
             link => link,
         };
         if !template() && (link.is_none() || !self.is_cached(kind)) {
-            let ask = ListRequest {
-                start_wait: StartWait::List,
-                ..ask
-            };
+            let mut ask = ask;
+            ask.start_wait = StartWait::List;
             let (listed, starting) = self.list_all_members(ask).await;
             // Templates are looked up last.
             let is_last = kind == ItemKind::Template && link.is_none();
@@ -388,16 +382,15 @@ impl Aggregate {
         let (member, kind) = (&self.members[at], ask.kind);
         let wait = match ask.start_wait {
             StartWait::Call => self.call_timeout,
-            StartWait::List | StartWait::None => self.list_timeout,
+            _ => self.list_timeout,
         };
         let only = ask
             .only_name
             .as_ref()
             .map(|name| self.member_name(kind, at, name).into());
-        let asked = member.service.list(ListRequest {
-            only_name: only,
-            ..ask
-        });
+        let mut request = ask;
+        request.only_name = only;
+        let asked = member.service.list(request);
         let late = |_| {
             Error::new(
                 ErrorKind::Upstream,
@@ -525,10 +518,8 @@ impl Aggregate {
                 continue;
             };
             if self.part(*kind, at).is_none() {
-                let ask = ListRequest {
-                    start_wait: StartWait::Call,
-                    ..ListRequest::all(call.caller.clone(), *kind)
-                };
+                let mut ask = ListRequest::all(call.caller.clone(), *kind);
+                ask.start_wait = StartWait::Call;
                 self.refresh(at, ask).await?;
             }
             let part = self.part(*kind, at);
@@ -569,10 +560,8 @@ impl Aggregate {
 
     /// Subscribes to the list changes of all members, and to each resource at the one member that owns it.
     async fn subscribe_members(&self, want: ChangeFilter) -> ChangeStream {
-        let lists = ChangeFilter {
-            lists: want.lists.clone(),
-            ..ChangeFilter::all_lists(want.caller.clone())
-        };
+        let mut lists = ChangeFilter::all_lists(want.caller.clone());
+        lists.lists = want.lists.clone();
         let mut changes = self
             .joined_changes
             .subscribe(&self.members, &want)
@@ -618,11 +607,9 @@ async fn subscribe_member(
         Some((Arc::from(own), Arc::from(uri.as_str())))
     };
     let names: BTreeMap<Arc<str>, Arc<str>> = uris.iter().filter_map(own).collect();
-    let want = ChangeFilter {
-        lists: Vec::new(),
-        uris: names.keys().map(|own| own.to_string()).collect(),
-        ..ChangeFilter::all_lists(want.caller.clone())
-    };
+    let mut want = ChangeFilter::all_lists(want.caller.clone());
+    want.lists = Vec::new();
+    want.uris = names.keys().map(|own| own.to_string()).collect();
     let theirs = member.service.changes(want.clone()).await.ok()?;
     Some(theirs.filtered(&want).with_renamed_uris(&names))
 }

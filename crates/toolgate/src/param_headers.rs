@@ -38,11 +38,11 @@ struct ParamHeader {
 impl ParamHeader {
     fn out_of_range(&self) -> SchemaViolation {
         let escaped = |key: &String| format!("/{}", key.replace('~', "~0").replace('/', "~1"));
-        SchemaViolation {
-            path: self.path.iter().map(escaped).collect(),
-            expected: SAFE_RANGE.to_owned(),
-            received: "a number outside of that range".to_owned(),
-        }
+        SchemaViolation::new(
+            self.path.iter().map(escaped).collect::<String>(),
+            SAFE_RANGE,
+            "a number outside of that range",
+        )
     }
 }
 

@@ -55,12 +55,10 @@ async fn run(link: Link) -> Result<(), Box<dyn std::error::Error>> {
             let listener = tokio::net::TcpListener::bind(("127.0.0.1", port)).await?;
             println!("http://{}/mcp", listener.local_addr()?);
             // Streams are what the suite can look into.
-            let limits = HttpLimits {
-                json_responses: false,
-                // Short, so that a slow call meets it: the suite comes back for the rest.
-                reconnect_after: Some(Duration::from_secs(1)),
-                ..HttpLimits::default()
-            };
+            let mut limits = HttpLimits::default();
+            limits.json_responses = false;
+            // Short, so that a slow call meets it: the suite comes back for the rest.
+            limits.reconnect_after = Some(Duration::from_secs(1));
             listener::serve(listener, Http::new(everything().build()?, limits)).await;
             Ok(())
         }

@@ -9,6 +9,7 @@ const MAX_CHALLENGE_BYTES: usize = 16 << 10;
 
 /// Authentication challenge of a `WWW-Authenticate` header: a scheme and its parameters.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
+#[non_exhaustive]
 pub struct AuthChallenge {
     /// Authentication scheme in lower case, for example `bearer`.
     pub scheme: String,

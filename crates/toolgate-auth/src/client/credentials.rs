@@ -6,6 +6,7 @@ use http::{HeaderMap, Method, StatusCode, Uri};
 
 /// Outgoing HTTP request to an MCP server that needs credentials.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct CredentialRequest<'a> {
     /// HTTP method of the request.
     pub method: &'a Method,
@@ -15,8 +16,24 @@ pub struct CredentialRequest<'a> {
     pub operation: Option<&'a str>,
 }
 
+impl<'a> CredentialRequest<'a> {
+    /// Creates the description of a request that needs credentials.
+    pub fn new(
+        method: &'a Method,
+        uri: &'a Uri,
+        operation: Option<&'a str>,
+    ) -> CredentialRequest<'a> {
+        CredentialRequest {
+            method,
+            uri,
+            operation,
+        }
+    }
+}
+
 /// HTTP response of an MCP server that rejects a request with 401 or 403.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct RejectedResponse<'a> {
     /// HTTP status of the rejection, 401 or 403.
     pub status: StatusCode,
@@ -28,8 +45,26 @@ pub struct RejectedResponse<'a> {
     pub previous_rejections: u32,
 }
 
+impl<'a> RejectedResponse<'a> {
+    /// Creates the description of a rejected request.
+    pub fn new(
+        status: StatusCode,
+        headers: &'a HeaderMap,
+        sent_headers: &'a HeaderMap,
+        previous_rejections: u32,
+    ) -> RejectedResponse<'a> {
+        RejectedResponse {
+            status,
+            headers,
+            sent_headers,
+            previous_rejections,
+        }
+    }
+}
+
 /// Decision after a rejected request: retry or give up.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[non_exhaustive]
 pub enum RetryDecision {
     /// The request is sent again with new headers.
     Retry,

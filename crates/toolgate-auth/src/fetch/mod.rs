@@ -74,6 +74,7 @@ pub struct PeerFetcher {
 
 /// HTTP request for a [`PeerFetcher`].
 #[derive(Clone)]
+#[non_exhaustive]
 pub struct FetchRequest {
     /// HTTP method, `GET` or `POST`.
     pub method: Method,
@@ -139,6 +140,7 @@ impl FetchRequest {
 }
 
 /// Complete HTTP response of a [`PeerFetcher`].
+#[non_exhaustive]
 pub struct FetchResponse {
     /// URL that the response came from, after redirects.
     pub url: Url,

@@ -4,6 +4,7 @@ use http::{HeaderMap, header};
 
 /// Authentication scheme of an access token: `Bearer` or `DPoP`.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[non_exhaustive]
 pub enum TokenScheme {
     /// `Bearer`: possession of the token is sufficient.
     Bearer,
@@ -13,6 +14,7 @@ pub enum TokenScheme {
 
 /// Credentials of a request, from its `Authorization` header.
 #[derive(Clone, Copy, Eq, PartialEq)]
+#[non_exhaustive]
 pub enum RequestCredentials<'a> {
     /// The request has no `Authorization` header.
     Missing,

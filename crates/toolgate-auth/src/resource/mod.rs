@@ -108,6 +108,7 @@ impl Default for ResourceLimits {
 }
 
 /// Result of token verification: the caller, and the time at which the authentication ends.
+#[non_exhaustive]
 pub struct VerifiedToken {
     /// Caller with the claims of the token, named `ISSUER:SUBJECT` with the short id of the issuer.
     pub caller: Caller,

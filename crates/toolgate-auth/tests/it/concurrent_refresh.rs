@@ -157,17 +157,9 @@ async fn what_is_wanted_during_a_renewal_is_kept_beside_the_new_token() {
             headers.insert(header::WWW_AUTHENTICATE, value.parse().unwrap());
             let sent = format!("Bearer {}", running.access_token.reveal());
             let sent = HeaderMap::from_iter([(header::AUTHORIZATION, sent.parse().unwrap())]);
-            let leaving = CredentialRequest {
-                method: &Method::POST,
-                uri: &Uri::from_static("http://127.0.0.1/mcp"),
-                operation: Some("tools/call a"),
-            };
-            let refusal = RejectedResponse {
-                status: StatusCode::FORBIDDEN,
-                headers: &headers,
-                sent_headers: &sent,
-                previous_rejections: 0,
-            };
+            let uri = Uri::from_static("http://127.0.0.1/mcp");
+            let leaving = CredentialRequest::new(&Method::POST, &uri, Some("tools/call a"));
+            let refusal = RejectedResponse::new(StatusCode::FORBIDDEN, &headers, &sent, 0);
             let _ = login.on_rejection(leaving, refusal).await;
         })
     })

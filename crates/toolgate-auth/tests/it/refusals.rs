@@ -185,11 +185,7 @@ async fn an_exchange_names_the_server_by_its_address() {
         };
         let caller = exchange.on_behalf(url("/mcp/?key=s3cret"), subject);
         let uri = Uri::from_static("http://127.0.0.1/mcp");
-        let leaving = CredentialRequest {
-            method: &Method::POST,
-            uri: &uri,
-            operation: None,
-        };
+        let leaving = CredentialRequest::new(&Method::POST, &uri, None);
         // That servers gives a token without its kind.
         caller.headers(leaving).await.unwrap_err();
         let asked = servers.asked("/token").pop().unwrap();

@@ -7,10 +7,10 @@ use toolgate_policy::{GlobPattern, RequiredScopes, ScopeRule};
 pub(crate) fn required_scopes(config: &Config) -> RequiredScopes {
     let patterns =
         |globs: &[NameGlob]| globs.iter().map(|g| GlobPattern::new(g.as_str())).collect();
-    let rules = config.auth.scopes.iter().map(|scope| ScopeRule {
-        tools: patterns(&scope.tools),
-        except: patterns(&scope.except),
-        scopes: scope.scopes.clone(),
+    let rules = config.auth.scopes.iter().map(|scope| {
+        let mut rule = ScopeRule::new(patterns(&scope.tools), scope.scopes.clone());
+        rule.except = patterns(&scope.except);
+        rule
     });
     RequiredScopes::new(rules.collect()).implying(config.auth.implies.clone())
 }

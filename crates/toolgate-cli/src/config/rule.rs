@@ -124,10 +124,9 @@ impl ConfigRule {
 }
 
 fn compile_condition(text: &str, limits: &GatewayLimits) -> Result<CelCondition, String> {
-    let limits = CelLimits {
-        bytes: limits.when_bytes,
-        depth: limits.when_depth,
-        steps: limits.when_steps,
-    };
-    CelCondition::compile_within(text, &limits).map_err(|wrong| format!("is invalid: {wrong}"))
+    let mut cel_limits = CelLimits::default();
+    cel_limits.bytes = limits.when_bytes;
+    cel_limits.depth = limits.when_depth;
+    cel_limits.steps = limits.when_steps;
+    CelCondition::compile_within(text, &cel_limits).map_err(|wrong| format!("is invalid: {wrong}"))
 }

@@ -189,12 +189,12 @@ impl SignInPages {
                 old_token: lacking.old_token.clone(),
             })
         };
-        SignInPage {
-            url: match opened {
+        let mut page = SignInPage::new(
+            match opened {
                 true => self.base.to_string(),
                 false => format!("{}#{}", self.base, self.links.link_for(server, caller)),
             },
-            message: format!(
+            format!(
                 "Toolgate: a user has to sign in to the server {server} for {}. The page {} first; only this caller will use the credentials.",
                 visible_line(caller),
                 match self.identity_proof(caller) {
@@ -203,8 +203,9 @@ impl SignInPages {
                     _ => "asks for the key of that caller".to_owned(),
                 }
             ),
-            completion: opened.then(waits),
-        }
+        );
+        page.completion = opened.then(waits);
+        page
     }
 }
 

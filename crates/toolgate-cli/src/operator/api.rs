@@ -406,10 +406,7 @@ impl OperatorApi {
             let over = match self.approvals.find(&approval).map(|view| view.status) {
                 Some(ApprovalStatus::Pending | ApprovalStatus::Approved(_)) => false,
                 Some(ApprovalStatus::Spent { call: by, .. }) => by != call,
-                Some(
-                    ApprovalStatus::Denied(..) | ApprovalStatus::Expired | ApprovalStatus::Revoked,
-                )
-                | None => true,
+                _ => true, // denied, expired, revoked or unknown
             };
             if over {
                 self.feed.mark_cancelled(&call);

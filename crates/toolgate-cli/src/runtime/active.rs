@@ -68,10 +68,11 @@ impl ActiveSnapshot {
             let last = heard.as_mut().and_then(|heard| heard.next().now_or_never());
             self.mark_stale(&last.flatten().unwrap_or_default());
             heard = plans.borrow_and_update().take_changes();
-            self.mark_stale(&ChangeSet {
-                lists: vec![ItemKind::Tool, ItemKind::Resource, ItemKind::Prompt],
-                updated: Vec::new(),
-            });
+            self.mark_stale(&ChangeSet::of_lists(vec![
+                ItemKind::Tool,
+                ItemKind::Resource,
+                ItemKind::Prompt,
+            ]));
         }
     }
 
@@ -165,10 +166,8 @@ impl Service for ActiveSnapshot {
             let told = heard.filter().unwrap_or(&want).clone();
             let stale = watch::Sender::new(ChangeCounters::default());
             let single = ChangeStream::new(stale.subscribe());
-            let want = ChangeFilter {
-                lists: Vec::new(),
-                ..want
-            };
+            let mut want = want;
+            want.lists = Vec::new();
             let ear = SubscriptionTask::start(plans, want, Some(heard), stale);
             Ok(lists.merged_with(single).filtered(&told).keep_alive(ear))
         })

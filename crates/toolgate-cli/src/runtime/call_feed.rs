@@ -196,7 +196,9 @@ impl CallObserver for CallFeed {
     }
 
     fn on_stage(&self, id: &str, stage: &CallStage) {
-        let CallStage::Running(item) = stage;
+        let CallStage::Running(item) = stage else {
+            return;
+        };
         self.update(id, |call| {
             call.state = "running";
             call.server = item.origin.server.to_string();

@@ -13,22 +13,19 @@ use crate::{
 use std::{path::Path, sync::Arc, time::Duration};
 use toolgate::{
     aggregate::{Aggregate, AggregateMember, LinkLimits},
-    edge::{
-        QueueLimits, ServerLimits, TaskLimits,
-        http::{HttpLimits, ResumeLimits},
-    },
+    edge::{ServerLimits, http::HttpLimits},
 };
 use toolgate_core::{
     BoxFuture, Call, Catalog, ChangeFilter, ChangeStream, ClientCapabilities, Error, Json,
     ListRequest, Outcome, Pipeline, Service,
 };
 use toolgate_policy::{
-    self as policy, AccessRule, AccessRules, ApprovalLimits, ArgumentValidation, AuditContents,
-    CallTimeout, CircuitBreaker, ConcurrencyLimit, ConcurrencyLimits, ElicitationPolicy,
-    ErrorTextMode, GlobPattern, InputRequestPolicy, OnInvalidOutput, OnOutboundSecret,
-    OnPlaceholder, OnSecret, OperatorPolicy, OutputValidation, PerServer, Pins, Policy, QuorumRule,
-    QuorumRules, RateQuota, RateRule, RequiredDefaults, RuleAction, SamplingPolicy, SanitizeConfig,
-    SchemaBounds, SchemaSanitizer, SizeLimits, UriSpelling,
+    self as policy, AccessRule, AccessRules, ApprovalLimits, AuditContents, CircuitBreaker,
+    ConcurrencyLimit, ConcurrencyLimits, ElicitationPolicy, ErrorTextMode, GlobPattern,
+    InputRequestPolicy, OnInvalidOutput, OnOutboundSecret, OnPlaceholder, OnSecret, OperatorPolicy,
+    PerServer, Pins, Policy, QuorumRule, QuorumRules, RateQuota, RateRule, RequiredDefaults,
+    RuleAction, SamplingPolicy, SanitizeConfig, SchemaBounds, SchemaSanitizer, SizeLimits,
+    UriSpelling,
 };
 use toolgate_protocol::{
     json,
@@ -84,9 +81,11 @@ pub(crate) fn server_specs(
             max_list_bytes: limits.list_bytes,
             list_ttl: seconds(limits.list_seconds),
             max_callers: limits.callers_per_server,
-            capabilities: ClientCapabilities {
-                extensions: Some(client_extensions()),
-                ..asking.offered_capabilities(&server.id, &ClientCapabilities::ALL)
+            capabilities: {
+                let mut capabilities =
+                    asking.offered_capabilities(&server.id, &ClientCapabilities::ALL);
+                capabilities.extensions = Some(client_extensions());
+                capabilities
             },
             ..ServerSpec::new(server.id.as_str(), server.command.clone())
         })
@@ -154,11 +153,9 @@ pub(crate) fn aggregate_services(
             prefix: server.prefix.clone(),
             service,
         });
-    let links = LinkLimits {
-        per_caller: config.limits.links_per_caller,
-        callers: config.limits.link_callers,
-        ..LinkLimits::default()
-    };
+    let mut links = LinkLimits::default();
+    links.per_caller = config.limits.links_per_caller;
+    links.callers = config.limits.link_callers;
     let joined = Aggregate::new(members.collect()).map_err(|bad| bad.to_string())?;
     // Each server has its own timeouts; these are a backstop.
     let joined = joined
@@ -203,53 +200,42 @@ pub(crate) fn gateway_policy(
     let rate = rate_limiter(config, before);
     let mut asking = input_request_policy(config);
     asking.rate = rate.clone();
-    let operator = OperatorPolicy {
-        canceller: kept.feed.canceller.clone(),
-        quorum: quorum_rules(config),
-        circuit_breaker: circuit_breaker(config, before),
-        ..OperatorPolicy::new(kept.approvals.clone())
+    let mut operator = OperatorPolicy::new(kept.approvals.clone());
+    operator.canceller = kept.feed.canceller.clone();
+    operator.quorum = quorum_rules(config);
+    operator.circuit_breaker = circuit_breaker(config, before);
+    let mut policy = Policy::for_gateway(kept.recorder.clone(), operator, pins);
+    policy.observer = kept.feed.clone();
+    policy.policy_id = config.hash.as_deref().unwrap_or("built-in").into();
+    policy.scopes = required_scopes(config);
+    policy.access = access_policy(config);
+    policy.concurrency = match before {
+        Some(before) => before.concurrency.with_limits(concurrency_limits(config)),
+        None => ConcurrencyLimit::with_queue(concurrency_limits(config)),
     };
-    Policy {
-        observer: kept.feed.clone(),
-        policy_id: config.hash.as_deref().unwrap_or("built-in").into(),
-        scopes: required_scopes(config),
-        access: access_policy(config),
-        concurrency: match before {
-            Some(before) => before.concurrency.with_limits(concurrency_limits(config)),
-            None => ConcurrencyLimit::with_queue(concurrency_limits(config)),
-        },
-        input_requests: asking,
-        rate,
-        arguments: ArgumentValidation {
-            allow_unknown: per_server(config, false, |s| {
-                s.unknown_arguments == UnknownArguments::Allow
-            }),
-            uri_spelling: per_server(config, UriSpelling::Canonical, |s| s.uri_spelling),
-            required_defaults: per_server(config, RequiredDefaults::Optional, |s| {
-                s.required_defaults
-            }),
-        },
-        deadline: CallTimeout {
-            idle: silence,
-            tool_idle: config.servers.iter().flat_map(tool_timeouts).collect(),
-            max: seconds(limits.call_max_seconds),
-            ..CallTimeout::default()
-        },
-        output_schema: OutputValidation {
-            on_invalid: per_server(config, OnInvalidOutput::Block, on_invalid_output),
-        },
-        schemas: schema_sanitizer(config),
-        sanitizers: sanitize_config(config),
-        size: size_limits(config),
-        audit_durability: per_server(config, config.audit.content.durability, |server| {
-            server
-                .audit_content
-                .durability
-                .unwrap_or(config.audit.content.durability)
-        }),
-        audit_contents: audit_contents(config),
-        ..Policy::for_gateway(kept.recorder.clone(), operator, pins)
-    }
+    policy.input_requests = asking;
+    policy.rate = rate;
+    policy.arguments.allow_unknown = per_server(config, false, |s| {
+        s.unknown_arguments == UnknownArguments::Allow
+    });
+    policy.arguments.uri_spelling = per_server(config, UriSpelling::Canonical, |s| s.uri_spelling);
+    policy.arguments.required_defaults =
+        per_server(config, RequiredDefaults::Optional, |s| s.required_defaults);
+    policy.deadline.idle = silence;
+    policy.deadline.tool_idle = config.servers.iter().flat_map(tool_timeouts).collect();
+    policy.deadline.max = seconds(limits.call_max_seconds);
+    policy.output_schema.on_invalid = per_server(config, OnInvalidOutput::Block, on_invalid_output);
+    policy.schemas = schema_sanitizer(config);
+    policy.sanitizers = sanitize_config(config);
+    policy.size = size_limits(config);
+    policy.audit_durability = per_server(config, config.audit.content.durability, |server| {
+        server
+            .audit_content
+            .durability
+            .unwrap_or(config.audit.content.durability)
+    });
+    policy.audit_contents = audit_contents(config);
+    policy
 }
 
 /// Builds the pipeline that only checks definitions, for a list of withheld items with reasons.
@@ -267,38 +253,37 @@ pub(crate) fn definition_pipeline(config: &Config, servers: Arc<dyn Service>) ->
 
 fn schema_sanitizer(config: &Config) -> SchemaSanitizer {
     let limits = &config.limits;
-    SchemaSanitizer(SchemaBounds {
-        bytes: limits.definition_bytes,
-        depth: limits.schema_depth,
-        subschemas: limits.subschemas,
-        patterns: limits.patterns,
-        time: Duration::from_millis(limits.schema_milliseconds),
-    })
+    let mut bounds = SchemaBounds::default();
+    bounds.bytes = limits.definition_bytes;
+    bounds.depth = limits.schema_depth;
+    bounds.subschemas = limits.subschemas;
+    bounds.patterns = limits.patterns;
+    bounds.time = Duration::from_millis(limits.schema_milliseconds);
+    SchemaSanitizer(bounds)
 }
 
 fn size_limits(config: &Config) -> SizeLimits {
     let limits = &config.limits;
-    SizeLimits {
-        result: limits.result_bytes,
-        definition: limits.definition_bytes,
-        description: limits.description_bytes,
-        ..SizeLimits::default()
-    }
+    let mut size_limits = SizeLimits::default();
+    size_limits.result = limits.result_bytes;
+    size_limits.definition = limits.definition_bytes;
+    size_limits.description = limits.description_bytes;
+    size_limits
 }
 
 /// Returns the contents of calls that are audited.
 fn audit_contents(config: &Config) -> AuditContents {
     let held = &config.audit.content;
-    AuditContents {
-        arguments: per_server(config, held.arguments, |s| {
-            s.audit_content.arguments.unwrap_or(held.arguments)
-        }),
-        results: per_server(config, held.results, |s| {
-            s.audit_content.results.unwrap_or(held.results)
-        }),
-        max_bytes: held.max_content_bytes,
-        argument_reads: access_policy(config).argument_reads(),
-    }
+    let mut contents = AuditContents::default();
+    contents.arguments = per_server(config, held.arguments, |s| {
+        s.audit_content.arguments.unwrap_or(held.arguments)
+    });
+    contents.results = per_server(config, held.results, |s| {
+        s.audit_content.results.unwrap_or(held.results)
+    });
+    contents.max_bytes = held.max_content_bytes;
+    contents.argument_reads = access_policy(config).argument_reads();
+    contents
 }
 
 /// Returns the settings of the sanitizers.
@@ -363,17 +348,20 @@ pub(crate) fn access_policy(config: &Config) -> AccessRules {
 
 /// Returns the access rules one by one.
 pub(crate) fn access_rules(config: &Config) -> Vec<AccessRule> {
-    let rules = config.rules.iter().enumerate().map(|(n, rule)| AccessRule {
-        tools: patterns(&rule.tools),
-        callers: patterns(&rule.callers),
-        except: patterns(&rule.except),
-        when: rule.condition.clone(),
-        action: match rule.action {
-            Verdict::Allow => RuleAction::Allow,
-            Verdict::Ask => RuleAction::Ask,
-            Verdict::Deny => RuleAction::Deny,
-        },
-        label: format!("rule {} (line {})", n + 1, rule.line),
+    let rules = config.rules.iter().enumerate().map(|(n, rule)| {
+        let mut access_rule = AccessRule::new(
+            format!("rule {} (line {})", n + 1, rule.line),
+            match rule.action {
+                Verdict::Allow => RuleAction::Allow,
+                Verdict::Ask => RuleAction::Ask,
+                Verdict::Deny => RuleAction::Deny,
+            },
+            patterns(&rule.tools),
+        );
+        access_rule.callers = patterns(&rule.callers);
+        access_rule.except = patterns(&rule.except);
+        access_rule.when = rule.condition.clone();
+        access_rule
     });
     rules.collect()
 }
@@ -381,17 +369,17 @@ pub(crate) fn access_rules(config: &Config) -> Vec<AccessRule> {
 /// Returns the concurrency limits: running and queued calls.
 fn concurrency_limits(config: &Config) -> ConcurrencyLimits {
     let limits = &config.limits;
-    ConcurrencyLimits {
-        per_caller: limits.calls_per_caller,
-        per_tool: limits.calls_per_tool,
-        per_server: per_server(config, limits.calls_per_server, |server| {
-            server.max_calls.unwrap_or(limits.calls_per_server)
-        }),
-        total: limits.calls,
-        max_queued_per_caller: limits.waiting_per_caller,
-        max_queued: limits.waiting,
-        queue_timeout: seconds(limits.waiting_seconds),
-    }
+    let mut concurrency_limits = ConcurrencyLimits::default();
+    concurrency_limits.per_caller = limits.calls_per_caller;
+    concurrency_limits.per_tool = limits.calls_per_tool;
+    concurrency_limits.per_server = per_server(config, limits.calls_per_server, |server| {
+        server.max_calls.unwrap_or(limits.calls_per_server)
+    });
+    concurrency_limits.total = limits.calls;
+    concurrency_limits.max_queued_per_caller = limits.waiting_per_caller;
+    concurrency_limits.max_queued = limits.waiting;
+    concurrency_limits.queue_timeout = seconds(limits.waiting_seconds);
+    concurrency_limits
 }
 
 /// Returns the timeouts of single tools, by full name.
@@ -425,24 +413,20 @@ fn rate_limiter(config: &Config, before: Option<&Policy>) -> policy::RateLimiter
 
 fn rate_rules(config: &Config) -> Vec<RateRule> {
     let rate = |rule: &ConfigRule| {
-        Some(RateRule {
-            tools: patterns(&rule.tools),
-            callers: patterns(&rule.callers),
-            except: patterns(&rule.except),
-            quota: quota(rule.rate.as_ref()?),
-        })
+        let mut rate_rule = RateRule::new(patterns(&rule.tools), quota(rule.rate.as_ref()?));
+        rate_rule.callers = patterns(&rule.callers);
+        rate_rule.except = patterns(&rule.except);
+        Some(rate_rule)
     };
     config.rules.iter().filter_map(rate).collect()
 }
 
 fn quorum_rules(config: &Config) -> QuorumRules {
     let persons = |rule: &ConfigRule| {
-        Some(QuorumRule {
-            tools: patterns(&rule.tools),
-            callers: patterns(&rule.callers),
-            except: patterns(&rule.except),
-            required_approvers: rule.approvals?,
-        })
+        let mut quorum_rule = QuorumRule::new(patterns(&rule.tools), rule.approvals?);
+        quorum_rule.callers = patterns(&rule.callers);
+        quorum_rule.except = patterns(&rule.except);
+        Some(quorum_rule)
     };
     QuorumRules::new(config.rules.iter().filter_map(persons).collect())
 }
@@ -464,66 +448,60 @@ fn quota(rate: &RateSetting) -> RateQuota {
 /// Returns the limits of pending and remembered approvals.
 pub(crate) fn approval_limits(config: &Config) -> ApprovalLimits {
     let limits = &config.limits;
-    ApprovalLimits {
-        approval_lifetime: seconds(limits.approval_seconds),
-        max_pending_per_caller: limits.approvals_per_caller,
-        max_pending: limits.approvals,
-        max_grants: limits.grants,
-        default_grant_lifetime: seconds(limits.grant_seconds),
-        max_grant_lifetime: seconds(limits.grant_max_seconds),
-    }
+    let mut approval_limits = ApprovalLimits::default();
+    approval_limits.approval_lifetime = seconds(limits.approval_seconds);
+    approval_limits.max_pending_per_caller = limits.approvals_per_caller;
+    approval_limits.max_pending = limits.approvals;
+    approval_limits.max_grants = limits.grants;
+    approval_limits.default_grant_lifetime = seconds(limits.grant_seconds);
+    approval_limits.max_grant_lifetime = seconds(limits.grant_max_seconds);
+    approval_limits
 }
 
 /// Returns the limits of the protocol server.
 pub(crate) fn server_limits(config: &Config) -> ServerLimits {
     let limits = &config.limits;
     let json = json_limits(limits, limits.body_bytes);
-    ServerLimits {
-        json,
-        // Requests of one peer: the running and the queued ones.
-        max_in_flight: limits.calls_per_caller + limits.waiting_per_caller,
-        max_name_bytes: limits.name_bytes,
-        page_items: limits.page_items,
-        seal_lifetime: seconds(limits.seal_seconds),
-        input_timeout: seconds(limits.question_seconds),
-        ping_interval: Some(seconds(limits.client_ping_seconds)).filter(|every| !every.is_zero()),
-        max_rounds: limits.rounds,
-        queue: QueueLimits {
-            messages: limits.stream_messages,
-            bytes: limits.stream_bytes,
-        },
-        max_subscriptions: limits.stream_resources,
-        tasks: TaskLimits {
-            per_caller: limits.tasks_per_caller,
-            total: limits.tasks,
-            max_result_bytes: limits.task_bytes,
-            lifetime: seconds(limits.task_seconds),
-            polls_per_minute: limits.task_polls,
-            ..TaskLimits::default()
-        },
-    }
+    let mut server_limits = ServerLimits::default();
+    server_limits.json = json;
+    // Requests of one peer: the running and the queued ones.
+    server_limits.max_in_flight = limits.calls_per_caller + limits.waiting_per_caller;
+    server_limits.max_name_bytes = limits.name_bytes;
+    server_limits.page_items = limits.page_items;
+    server_limits.seal_lifetime = seconds(limits.seal_seconds);
+    server_limits.input_timeout = seconds(limits.question_seconds);
+    server_limits.ping_interval =
+        Some(seconds(limits.client_ping_seconds)).filter(|every| !every.is_zero());
+    server_limits.max_rounds = limits.rounds;
+    server_limits.queue.messages = limits.stream_messages;
+    server_limits.queue.bytes = limits.stream_bytes;
+    server_limits.max_subscriptions = limits.stream_resources;
+    server_limits.tasks.per_caller = limits.tasks_per_caller;
+    server_limits.tasks.total = limits.tasks;
+    server_limits.tasks.max_result_bytes = limits.task_bytes;
+    server_limits.tasks.lifetime = seconds(limits.task_seconds);
+    server_limits.tasks.polls_per_minute = limits.task_polls;
+    server_limits
 }
 
 /// Returns the limits of the HTTP endpoint.
 pub(crate) fn http_limits(config: &Config) -> HttpLimits {
     let limits = &config.limits;
-    HttpLimits {
-        body_timeout: seconds(limits.body_seconds),
-        body_idle_timeout: seconds(limits.body_idle_seconds),
-        max_header_bytes: limits.mcp_header_bytes,
-        max_sessions: limits.sessions,
-        session_idle_timeout: seconds(limits.session_idle_seconds),
-        max_session_age: seconds(limits.session_max_seconds),
-        max_listen_streams: limits.listen_streams,
-        max_listen_streams_per_caller: limits.listen_streams_per_caller,
-        resume: ResumeLimits {
-            keep_for: seconds(limits.resume_seconds),
-            session_bytes: limits.resume_bytes_per_session,
-            total_bytes: limits.resume_bytes,
-        },
-        reconnect_after: Some(seconds(limits.stream_seconds)).filter(|lasts| !lasts.is_zero()),
-        ..HttpLimits::default()
-    }
+    let mut http_limits = HttpLimits::default();
+    http_limits.body_timeout = seconds(limits.body_seconds);
+    http_limits.body_idle_timeout = seconds(limits.body_idle_seconds);
+    http_limits.max_header_bytes = limits.mcp_header_bytes;
+    http_limits.max_sessions = limits.sessions;
+    http_limits.session_idle_timeout = seconds(limits.session_idle_seconds);
+    http_limits.max_session_age = seconds(limits.session_max_seconds);
+    http_limits.max_listen_streams = limits.listen_streams;
+    http_limits.max_listen_streams_per_caller = limits.listen_streams_per_caller;
+    http_limits.resume.keep_for = seconds(limits.resume_seconds);
+    http_limits.resume.session_bytes = limits.resume_bytes_per_session;
+    http_limits.resume.total_bytes = limits.resume_bytes;
+    http_limits.reconnect_after =
+        Some(seconds(limits.stream_seconds)).filter(|lasts| !lasts.is_zero());
+    http_limits
 }
 
 fn seconds(n: u64) -> Duration {

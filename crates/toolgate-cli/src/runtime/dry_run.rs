@@ -132,11 +132,7 @@ pub(crate) fn add_authentication(
         if !needs.is_empty() {
             why.push_str(&format!("; a token needs the scopes {}", needs.join(" ")));
         }
-        let told = DecisionStep {
-            policy: "authentication",
-            decision: "refuse",
-            reason: why,
-        };
+        let told = DecisionStep::new("authentication", "refuse", why);
         way.steps.insert(0, told);
         return Vec::new();
     }
@@ -156,15 +152,11 @@ pub(crate) fn add_authentication(
         ),
     };
     let after = way.steps.iter().position(|step| step.policy == "resolve");
-    let step = DecisionStep {
-        policy: "scopes",
-        decision: "info",
-        reason: why,
-    };
+    let step = DecisionStep::new("scopes", "info", why);
     way.steps.insert(after.map_or(0, |at| at + 1), step);
     match way.outcome {
         PredictedOutcome::Allow | PredictedOutcome::Ask => needs,
-        PredictedOutcome::Deny | PredictedOutcome::Hide => Vec::new(),
+        _ => Vec::new(),
     }
 }
 

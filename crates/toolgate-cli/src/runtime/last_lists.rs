@@ -224,10 +224,8 @@ mod tests {
             .await;
         let pin = async |names: &[&str]| {
             let policy = Policy::for_program();
-            let policy = Policy {
-                pins: Some(lists.pins_of(&spec)),
-                ..policy
-            };
+            let mut policy = policy;
+            policy.pins = Some(lists.pins_of(&spec));
             let servers = Arc::new(FixedList(listed(&spec, names)));
             let request = ListRequest::all(Caller::new("toolgate"), tool);
             policy.pinning(servers).list(request).await.unwrap();

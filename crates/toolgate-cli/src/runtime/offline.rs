@@ -121,21 +121,15 @@ impl OfflineView {
             ),
             None => "its definition is a stored one; the server was not contacted".to_owned(),
         };
-        let told = DecisionStep {
-            policy: "stored",
-            decision: "info",
-            reason: why,
-        };
+        let told = DecisionStep::new("stored", "info", why);
         way.steps.insert(0, told);
         Ok(dry_run::to_json(&way, &needs))
     }
 
     /// Dry-runs a call of an item at a point in time.
     pub(crate) async fn dry_run_at(&self, call: &Call, item: &Arc<Item>, at: SystemTime) -> DryRun {
-        let route = Policy {
-            access: self.policies.access.clone().at(at),
-            ..self.policies.clone()
-        };
+        let mut route = self.policies.clone();
+        route.access = self.policies.access.clone().at(at);
         let pipeline = route.over(self.servers.clone());
         pipeline.explain(call, item).await
     }

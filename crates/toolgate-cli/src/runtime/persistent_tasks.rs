@@ -34,17 +34,15 @@ impl PersistentTasks {
     /// The store cannot be opened or the file cannot be locked; the message is for the operator.
     pub(crate) fn open(data: &Path, limits: &GatewayLimits) -> Result<PersistentTasks, String> {
         let dir = data.join("tasks");
-        let limits = StateLimits {
-            // Three rows for each task, and as many again for tasks that another process left behind.
-            max_rows: limits.tasks.saturating_mul(6),
-            // A result is stored as a JSON string, in which a quote takes two bytes. A sealed byte takes two as well.
-            max_row_bytes: limits
-                .task_bytes
-                .saturating_mul(2)
-                .saturating_add(TASK_OVERHEAD_BYTES),
-            ..StateLimits::default()
-        };
-        let store = DurableState::open(&dir, limits);
+        let mut state_limits = StateLimits::default();
+        // Three rows for each task, and as many again for tasks that another process left behind.
+        state_limits.max_rows = limits.tasks.saturating_mul(6);
+        // A result is stored as a JSON string, in which a quote takes two bytes. A sealed byte takes two as well.
+        state_limits.max_row_bytes = limits
+            .task_bytes
+            .saturating_mul(2)
+            .saturating_add(TASK_OVERHEAD_BYTES);
+        let store = DurableState::open(&dir, state_limits);
         let store = store.map_err(|e| format!("cannot open the task store: {}", e.detail()))?;
         let process = toolgate::ids::secret_id();
         let lock = lock_file(&dir, &process);

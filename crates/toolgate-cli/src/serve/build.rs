@@ -168,12 +168,11 @@ fn protocol_server(
     let server = ProtocolServer::new(active.clone(), "toolgate", version, limits)
         .map_err(|error| error.public_message().to_owned())?;
     let server = server.with_instructions_provider(active.clone());
+    let mut capabilities = ServerCapabilities::default();
+    capabilities.tasks = TaskOffer::Every;
+    capabilities.extensions = Some(compose::server_extensions());
     // Any server may be slow, and so may the approver, so every tool can run as a task.
-    Ok(server.with_capabilities(ServerCapabilities {
-        tasks: TaskOffer::Every,
-        extensions: Some(compose::server_extensions()),
-        ..ServerCapabilities::default()
-    }))
+    Ok(server.with_capabilities(capabilities))
 }
 
 /// Sets the store of tasks, if there is one. The server needs its clock before.

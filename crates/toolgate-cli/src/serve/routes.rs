@@ -245,16 +245,8 @@ impl HttpRoutes {
         let path = request.uri().path();
         let aims = matches!(path, MCP_PATH | MESSAGES_PATH) || path.starts_with(SIGN_IN_PATH);
         if aims && request.method() == Method::POST {
-            let (caller, reason) = (Caller::new("unknown@http"), reason.to_owned());
-            self.edge_audit
-                .rejected(Rejection {
-                    caller,
-                    transport: "http",
-                    method: None,
-                    tool: None,
-                    reason,
-                })
-                .await;
+            let rejection = Rejection::new(Caller::new("unknown@http"), "http", reason);
+            self.edge_audit.rejected(rejection).await;
         }
     }
 }

@@ -255,10 +255,7 @@ async fn read_late_lists(server: &SupervisedServer, remote: &RemoteServer) {
             Ok(catalog) => {
                 server.lists.store(&server.spec, kind, &catalog).await;
                 server.lists.mark_complete(kind);
-                server.mark_stale(&ChangeSet {
-                    lists: vec![kind],
-                    updated: Vec::new(),
-                });
+                server.mark_stale(&ChangeSet::of_lists(vec![kind]));
             }
             Err(_) => sleep(LATE_LIST_RETRY_DELAY).await,
         }

@@ -238,10 +238,7 @@ impl SupervisedServer {
     /// Reports all its lists as stale.
     pub(super) fn mark_all_stale(&self) {
         let all = [ItemKind::Tool, ItemKind::Resource, ItemKind::Prompt];
-        self.mark_stale(&ChangeSet {
-            lists: all.to_vec(),
-            updated: Vec::new(),
-        });
+        self.mark_stale(&ChangeSet::of_lists(all.to_vec()));
     }
 
     /// Reports changed lists and resources.
@@ -280,7 +277,7 @@ impl SupervisedServer {
                 let deadline = self.lists.first_deadline(self.spec.list_start_wait);
                 wait_for_list(&self.connection, deadline).await
             }
-            StartWait::List | StartWait::None => self.connection.borrow().clone(),
+            _ => self.connection.borrow().clone(),
         }
     }
 

@@ -405,10 +405,8 @@ async fn a_lost_call_is_never_sent_again() {
 #[tokio::test(start_paused = true)]
 async fn subscribes_again_at_a_new_process() {
     let (script, supervisor, server) = start(&[ProcessBehavior::Once, ProcessBehavior::Serve]);
-    let want = ChangeFilter {
-        uris: vec!["t://a".to_owned()],
-        ..ChangeFilter::all_lists(Caller::new("test"))
-    };
+    let mut want = ChangeFilter::all_lists(Caller::new("test"));
+    want.uris = vec!["t://a".to_owned()];
     let mut changes = server.changes(want).await.unwrap();
     server.call(call()).await.unwrap_err();
     until(&server, &supervisor, ServerState::Backoff).await;

@@ -67,6 +67,7 @@ pub enum WriteOutcome {
 
 /// Limits of the durable state: number and size of entries, and queue length.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct StateLimits {
     /// Maximum number of entries in all state tables together.
     pub max_rows: usize,

@@ -23,6 +23,7 @@ pub struct AuditReport {
 
 /// Verdict of an audit log verification: intact, broken, or undecidable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum AuditVerdict {
     /// No damage was found, and each chain states how much of it is signed.
     Intact,

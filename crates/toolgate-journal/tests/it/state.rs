@@ -178,11 +178,9 @@ fn a_long_file_is_put_in_order() {
 #[test]
 fn limits() {
     let scratch = Scratch::new();
-    let limits = StateLimits {
-        max_rows: 2,
-        max_row_bytes: 100,
-        ..StateLimits::default()
-    };
+    let mut limits = StateLimits::default();
+    limits.max_rows = 2;
+    limits.max_row_bytes = 100;
     let state = DurableState::open(&scratch.0, limits).unwrap();
     let write = |key: &str, value| {
         block_on(state.write("grants", key, Some(value), WritePrecondition::Any))

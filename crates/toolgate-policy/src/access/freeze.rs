@@ -19,6 +19,7 @@ const FREEZES_TABLE: &str = "freezes";
 /// Scope of a freeze, which rejects calls until the operator lifts it: all calls, those of one caller, or those to one
 /// server.
 #[derive(Clone, Debug, Eq, PartialEq)]
+#[non_exhaustive]
 pub enum FreezeScope {
     /// All calls are frozen.
     All,
@@ -62,6 +63,7 @@ impl fmt::Display for FreezeScope {
 
 /// View of a freeze (a temporary rejection of calls by the operator) for the console and the command line.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct FreezeView {
     /// Scope of the freeze: all calls, one caller or one server.
     pub scope: FreezeScope,

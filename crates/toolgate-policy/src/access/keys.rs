@@ -62,6 +62,7 @@ impl NewApiKey {
 
 /// View of a caller's API key for lists, without the secret.
 #[derive(Clone, Debug, Eq, PartialEq)]
+#[non_exhaustive]
 pub struct ApiKeyView {
     /// Name of the API key, chosen by the operator; its caller is `key:NAME`.
     pub name: String,
@@ -92,6 +93,7 @@ impl ApiKeyView {
 
 /// Reason why an API key is no longer valid: revoked, expired or replaced.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[non_exhaustive]
 pub enum KeyEndReason {
     /// The operator revoked the API key.
     Revoked,
@@ -129,6 +131,7 @@ impl VerifiedApiKey {
 
 /// Reason why a presented API key is rejected.
 #[derive(Clone, Debug, Eq, PartialEq)]
+#[non_exhaustive]
 pub enum ApiKeyRejection {
     /// The presented API key is unknown: no stored key has its digest.
     Unknown,
@@ -138,6 +141,7 @@ pub enum ApiKeyRejection {
 
 /// Error of creating, rotating, extending or revoking an API key.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum ApiKeyError {
     /// The name for the API key is invalid.
     InvalidName,

@@ -26,6 +26,7 @@ pub enum RuleAction {
 
 /// Access rule of the operator: patterns of items and callers, a condition, and an action for matching calls.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct AccessRule {
     /// Patterns of the full names of matching items: `server.tool`, `server.resource:URI`, `server.prompt:NAME`.
     pub tools: Vec<GlobPattern>,
@@ -40,6 +41,24 @@ pub struct AccessRule {
     pub action: RuleAction,
     /// Name of the rule in audit records, for example `rule 2 (toolgate.toml:14)`.
     pub label: String,
+}
+
+impl AccessRule {
+    /// Creates a rule without a condition, for all callers and all items that the patterns match.
+    pub fn new(
+        label: impl Into<String>,
+        action: RuleAction,
+        tools: Vec<GlobPattern>,
+    ) -> AccessRule {
+        AccessRule {
+            tools,
+            callers: Vec::new(),
+            except: Vec::new(),
+            when: None,
+            action,
+            label: label.into(),
+        }
+    }
 }
 
 impl AccessRule {

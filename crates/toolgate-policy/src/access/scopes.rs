@@ -9,6 +9,7 @@ use toolgate_core::{
 
 /// OAuth scopes that a caller's access token needs to use the items that match some patterns.
 #[derive(Clone, Debug, Eq, PartialEq)]
+#[non_exhaustive]
 pub struct ScopeRule {
     /// Patterns of the full names of items that need the scopes.
     pub tools: Vec<GlobPattern>,
@@ -16,6 +17,17 @@ pub struct ScopeRule {
     pub except: Vec<GlobPattern>,
     /// OAuth scopes that the access token needs; it needs all of them.
     pub scopes: Vec<String>,
+}
+
+impl ScopeRule {
+    /// Creates a rule for the items that the patterns match: the access token needs all scopes.
+    pub fn new(tools: Vec<GlobPattern>, scopes: Vec<String>) -> ScopeRule {
+        ScopeRule {
+            tools,
+            except: Vec::new(),
+            scopes,
+        }
+    }
 }
 
 /// Layer that enforces the OAuth scopes of the caller's access token.

@@ -16,6 +16,7 @@ const BEGIN_STEP: &str = "begin";
 /// Durability of audit records: the time at which a call waits until its record is on disk. No response is released
 /// before both of its records are on disk, in every mode.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[non_exhaustive]
 pub enum AuditDurability {
     /// [`AuditDurability::End`] if a trusted server annotates the tool as read-only, else [`AuditDurability::Strict`].
     #[default]

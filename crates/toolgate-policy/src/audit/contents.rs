@@ -16,6 +16,7 @@ const UNREAD_PLACEHOLDER: &str = "[redacted:unread]";
 
 /// Form in which an audit record holds the arguments or the result of a call.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[non_exhaustive]
 pub enum AuditContentForm {
     /// Length and keyed digest (MAC) of the value only.
     #[default]
@@ -33,6 +34,7 @@ pub enum AuditContentForm {
 /// are arguments that the tool's schema marks `writeOnly` or `format: password`; if the schema does not identify them,
 /// `args` is left out. The digest covers the original value, including secrets.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct AuditContents {
     /// Form of call arguments in audit records, by server.
     pub arguments: PerServer<AuditContentForm>,

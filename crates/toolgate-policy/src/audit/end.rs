@@ -143,10 +143,7 @@ impl OpenAuditCall<'_> {
         let detail = outcome.as_ref().err().and_then(Error::detail).cloned();
         CallEnd {
             outcome: out,
-            code: outcome
-                .as_ref()
-                .err()
-                .map(|error| error_class(error.kind())),
+            code: outcome.as_ref().err().map(|error| error.kind().class()),
             public,
             detail,
             approvals,
@@ -198,7 +195,7 @@ impl OpenAuditCall<'_> {
                 let (recorder, contents) = (&self.to.recorder, &self.to.contents);
                 contents.result(recorder, record, item.as_deref(), output)
             }
-            Some(Err(error)) => record.with("code", error_class(error.kind())),
+            Some(Err(error)) => record.with("code", error.kind().class()),
             _ => record,
         })
     }
@@ -272,30 +269,6 @@ fn outcome_name(kind: &ErrorKind, begun: bool) -> &'static str {
             "rpc_error"
         }
         _ => "refused",
-    }
-}
-
-/// Returns the class of an error in audit records.
-fn error_class(kind: &ErrorKind) -> &'static str {
-    use toolgate_core::RefusalReason;
-    match kind {
-        ErrorKind::BadResponse => "bad_answer",
-        ErrorKind::Bug => "bug",
-        ErrorKind::Busy(_) => "busy",
-        ErrorKind::Cancelled => "cancelled",
-        ErrorKind::InvalidArguments(_) => "invalid",
-        ErrorKind::TimedOut => "late",
-        ErrorKind::NotFound => "not_found",
-        ErrorKind::Refused(RefusalReason::Rule) => "refused_rule",
-        ErrorKind::Refused(RefusalReason::Approver) => "refused_person",
-        ErrorKind::Refused(RefusalReason::Expired) => "refused_expired",
-        ErrorKind::Refused(RefusalReason::AuditUnavailable) => "refused_record",
-        ErrorKind::Refused(RefusalReason::BlockedResult) => "refused_result",
-        ErrorKind::Refused(RefusalReason::Withheld) => "refused_withheld",
-        ErrorKind::InsufficientScope(_) => "scope",
-        ErrorKind::MissingCapability(_) => "unsupported",
-        ErrorKind::JsonRpc(_) => "answered",
-        ErrorKind::Upstream => "upstream",
     }
 }
 

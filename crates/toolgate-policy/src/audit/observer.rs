@@ -31,6 +31,7 @@ pub trait CallObserver: Send + Sync + 'static {
 
 /// View of a call for a [`CallObserver`], unredacted: the caller's request as it arrived, before any rule judged it.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct CallView {
     /// Id of the call, as in the audit log; the same in every round.
     pub id: Arc<str>,
@@ -67,6 +68,7 @@ impl CallView {
 
 /// Stage of a call in the pipeline, for a [`CallObserver`].
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub enum CallStage {
     /// The rules allowed the call and it runs, with the item that it uses.
     Running(Arc<Item>),
@@ -74,6 +76,7 @@ pub enum CallStage {
 
 /// End of a round of a call (one request; an input request leads to another), with outcome, error, duration and size.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct CallEnd {
     /// Outcome of the call as in the audit log: `ok`, `tool_error`, `refused`, `timeout`, `waiting` and others.
     pub outcome: &'static str,

@@ -20,6 +20,7 @@ use toolgate_core::{
 ///
 /// As a rule it rejects calls before an approval is requested; as a layer it counts their outcomes.
 #[derive(Clone)]
+#[non_exhaustive]
 pub struct CircuitBreaker {
     /// Failed calls in a row that open the circuit of a server; default 10, 0 never opens it.
     pub failures: u32,

@@ -19,6 +19,7 @@ use toolgate_core::{
 ///
 /// Stands below `confirm` in the pipeline: the wait for an approver never counts, and each round has its own timeout.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct CallTimeout {
     /// Idle timeout of calls by server: maximum time without a progress notification. Default: 60 s.
     pub idle: PerServer<Duration>,

@@ -55,6 +55,7 @@ impl RateQuota {
 
 /// Rate limit for calls of the matching tools by the matching callers.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct RateRule {
     /// Patterns of the full names of items that the rate limit applies to.
     pub tools: Vec<GlobPattern>,
@@ -64,6 +65,18 @@ pub struct RateRule {
     pub except: Vec<GlobPattern>,
     /// Rate limit of each caller and tool.
     pub quota: RateQuota,
+}
+
+impl RateRule {
+    /// Creates a rate limit for each caller and each item that the patterns match.
+    pub fn new(tools: Vec<GlobPattern>, quota: RateQuota) -> RateRule {
+        RateRule {
+            tools,
+            callers: Vec::new(),
+            except: Vec::new(),
+            quota,
+        }
+    }
 }
 
 /// Rate limiter of calls (a [`Rule`](toolgate_core::Rule)) with a token bucket for each caller and tool. Clones share

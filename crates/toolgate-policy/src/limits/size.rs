@@ -9,6 +9,7 @@ use toolgate_core::{
 
 /// Size limits of content from servers (results, definitions, texts), in bytes unless noted.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct SizeLimits {
     /// Maximum size of a call's result, in bytes. Default: 16 MiB.
     pub result: usize,
@@ -77,6 +78,7 @@ impl Sanitizer for SizeLimits {
 /// Sanitizer that truncates long texts from servers: instructions, error texts, progress and log messages. It runs
 /// after secrets are redacted: half a secret would not be detected.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct TextTruncation {
     /// Maximum size of texts from servers, in bytes: instructions, error texts, progress and log messages.
     pub text: usize,
@@ -274,11 +276,7 @@ mod tests {
     #[test]
     fn large_log_messages_are_dropped() {
         for (length, fits) in [(10, true), (11, false)] {
-            let mut event = ReporterEvent::Log(LogMessage {
-                level: "info".into(),
-                logger: None,
-                data: string(length),
-            });
+            let mut event = ReporterEvent::Log(LogMessage::new("info", string(length)));
             assert_eq!(scrub(UntrustedContent::Event(&mut event)).is_ok(), fits);
         }
     }
@@ -294,10 +292,7 @@ mod tests {
                     key: "k".into(),
                     kind,
                 }];
-                let mut questions = InputRequests {
-                    requests: asks,
-                    ..InputRequests::default()
-                };
+                let mut questions = InputRequests::new(asks);
                 assert_eq!(
                     scrub(UntrustedContent::InputRequests(&mut questions)).is_ok(),
                     fits

@@ -99,10 +99,10 @@ mod tests {
         let came = item(ItemKind::Tool, json!({"name": "t", "inputSchema": {}}));
         let shown = json!({"name": "u", "description": "other", "inputSchema": {}});
         let mut shown = item(ItemKind::Tool, shown);
-        shown.original = Some(Arc::new(toolgate_core::OriginalDefinition {
-            def: came.def.clone(),
-            fixed_arguments: None,
-        }));
+        shown.original = Some(Arc::new(toolgate_core::OriginalDefinition::new(
+            came.def.clone(),
+            None,
+        )));
         assert_eq!(digest(&came), digest(&shown));
     }
 }

@@ -5,6 +5,7 @@ use toolgate_protocol::json::JsonKind;
 
 /// Difference between two definitions of an item (the pinned and the current one), at one JSON path.
 #[derive(Clone, Debug, Eq, PartialEq)]
+#[non_exhaustive]
 pub struct DefinitionDifference {
     /// Path of the JSON member that differs between two item definitions, for example
     /// `inputSchema.properties.path.description`; empty for the whole document.

@@ -4,6 +4,7 @@ use std::{fmt, sync::Arc};
 
 /// Event about a new, changed or suspicious item definition, reported to the operator once.
 #[derive(Clone, Debug, Eq, PartialEq)]
+#[non_exhaustive]
 pub struct PinEvent {
     /// Configured id of the server whose definition the event is about.
     pub server: Arc<str>,
@@ -20,6 +21,7 @@ pub struct PinEvent {
 
 /// Kind of an event about an item definition: new, changed or flagged.
 #[derive(Clone, Debug, Eq, PartialEq)]
+#[non_exhaustive]
 pub enum PinEventKind {
     /// A new item definition must be accepted by the operator.
     New,

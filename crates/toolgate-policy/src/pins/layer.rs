@@ -138,12 +138,9 @@ impl PinObserver {
             Some(error) => (PinState::New, Some(error.public_message().to_owned())),
             None => self.pins.judge(&thing),
         };
-        DefinitionPin {
-            digest,
-            state,
-            hidden_reason: hidden.map(Arc::from),
-            review_flags: Vec::new(),
-        }
+        let mut pin = DefinitionPin::new(digest, state);
+        pin.hidden_reason = hidden.map(Arc::from);
+        pin
     }
 
     /// Flags confusable names, and texts that mention tools of other servers.
@@ -237,11 +234,9 @@ impl Layer for PinObserver {
         next: Next<'a>,
     ) -> BoxFuture<'a, Result<ChangeStream, Error>> {
         Box::pin(async move {
-            let lists = ChangeFilter {
-                uris: Vec::new(),
-                owners: Default::default(),
-                ..want.clone()
-            };
+            let mut lists = want.clone();
+            lists.uris = Vec::new();
+            lists.owners = Default::default();
             let theirs = next.changes(want).await?;
             let ours = ChangeStream::new(self.pins.table.stale.subscribe());
             Ok(theirs.merged_with(ours.filtered(&lists)))

@@ -34,6 +34,7 @@ use toolgate_core::{Error, Item, ServerInstructions};
 
 /// Action for an item definition that a server lists for the first time.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[non_exhaustive]
 pub enum NewDefinitionAction {
     /// Accepts the new definition.
     #[default]
@@ -44,6 +45,7 @@ pub enum NewDefinitionAction {
 
 /// Action for an item definition that differs from the accepted (pinned) one.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[non_exhaustive]
 pub enum ChangedDefinitionAction {
     /// Hides the item until an operator accepts the changed definition.
     #[default]
@@ -56,6 +58,7 @@ pub enum ChangedDefinitionAction {
 
 /// Action for tools and prompts whose names look like another one's (confusable characters).
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[non_exhaustive]
 pub enum ConfusableNameAction {
     /// Reports tools and prompts with confusable names, also in the audit log.
     #[default]

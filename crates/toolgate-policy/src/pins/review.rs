@@ -12,6 +12,7 @@ use toolgate_journal::AuditEntry;
 
 /// View of the pin of an item definition, for the operator's review.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct PinView {
     /// Configured id of the server that the pinned definition is from.
     pub server: Arc<str>,
@@ -44,6 +45,7 @@ pub struct PinView {
 
 /// Stored definitions of a pinned item, accepted and pending, for any identity (command or address) of its server.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct StoredPin {
     /// Configured id of the server that the stored definitions are from.
     pub server: Arc<str>,
@@ -61,6 +63,7 @@ pub struct StoredPin {
 
 /// Stored item definition of a pin, with the time at which it was stored.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct PinnedText {
     /// Item definition as canonical JSON; `None` if it is too long to store.
     pub text: Option<String>,
@@ -70,6 +73,7 @@ pub struct PinnedText {
 
 /// Error of accepting, rejecting or forgetting a pinned item definition.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum PinError {
     /// No pin (accepted or pending item definition) has this name.
     Unknown,

@@ -15,6 +15,7 @@ use toolgate_protocol::{json::ArrayWriter, placeholder};
 /// it. Only script schemes are withheld there, since a host that renders a list of resources as links would run them.
 /// The source of an icon is an `https:` or `http:` URL, or a `data:` image that is not SVG.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct LinkSanitizer {
     /// True to check links, by server. Default: all servers.
     pub check: PerServer<bool>,

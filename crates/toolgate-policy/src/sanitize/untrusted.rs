@@ -13,6 +13,7 @@ use toolgate_protocol::placeholder;
 /// The lines contain the id of the call, which the server does not know, so it cannot forge the end of its part. The
 /// markers help a model that is instructed about them; they detect nothing.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct UntrustedMarker {
     /// True to mark texts in results, by server. Default: off.
     pub mark: PerServer<bool>,
@@ -89,7 +90,7 @@ fn part(json: &mut Json, marked: &dyn Fn(&str) -> String) {
 mod tests {
     use super::*;
     use serde_json::json;
-    use toolgate_core::{DecisionLog, ToolResult};
+    use toolgate_core::ToolResult;
 
     fn through(server: &str) -> Vec<String> {
         let read = |json| Content::read(Json::from_value(&json)).unwrap();
@@ -104,10 +105,7 @@ mod tests {
         let foreign = UntrustedMarker {
             mark: PerServer::default().with("web", true),
         };
-        let asked = SanitizeContext {
-            call_id: "c-1".into(),
-            decision_log: DecisionLog::default(),
-        };
+        let asked = SanitizeContext::new("c-1");
         let from = Origin {
             server: server.into(),
             trusted: false,

@@ -24,6 +24,7 @@ pub use uri::UriSpelling;
 /// Rule that validates call arguments: of tools against `inputSchema`, of prompts against their declared arguments, and
 /// the URIs of resources.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct ArgumentValidation {
     /// True to allow arguments that the tool's `inputSchema` does not name, by server.
     pub allow_unknown: PerServer<bool>,
@@ -98,13 +99,11 @@ impl ArgumentValidation {
                 refused(format!("the inputSchema of the tool cannot be used: {why}; the author of the server has to correct it"))
             })?;
         if call.arguments().is_lossy() {
-            return Ok(CheckResult::Ready(vec![SchemaViolation {
-                path: String::new(),
-                expected: "numbers that fit 64 bits exactly".to_owned(),
-                received:
-                    "a number that would be rounded; send it as a string if the tool takes one"
-                        .to_owned(),
-            }]));
+            return Ok(CheckResult::Ready(vec![SchemaViolation::new(
+                "",
+                "numbers that fit 64 bits exactly",
+                "a number that would be rounded; send it as a string if the tool takes one",
+            )]));
         }
         let refuses = !self.allow_unknown.of(&item.origin.server);
         let defaults = self.required_defaults.of(&item.origin.server);
@@ -281,9 +280,9 @@ fn has_undeclared(schema: &Value, arguments: &JsonView<'_>) -> bool {
 
 fn undeclared_problem(known: &Map<String, Value>, name: &str, value: &Value) -> SchemaViolation {
     let text = |text: String| schema::truncate(&sanitize_text(&text));
-    SchemaViolation {
-        path: text(schema::pointer_step("", name)),
-        expected: text(schema::unknown_member("argument", name, Some(known))),
-        received: schema::describe_value(value, true),
-    }
+    SchemaViolation::new(
+        text(schema::pointer_step("", name)),
+        text(schema::unknown_member("argument", name, Some(known))),
+        schema::describe_value(value, true),
+    )
 }

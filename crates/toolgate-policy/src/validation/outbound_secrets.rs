@@ -12,6 +12,7 @@ use toolgate_core::{
 
 /// Policy for a call with a likely secret (token, key) in its arguments or URI (`outbound_secrets`).
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[non_exhaustive]
 pub enum OnOutboundSecret {
     /// Requires a person's approval of the call with the secret.
     #[default]
@@ -27,6 +28,7 @@ pub enum OnOutboundSecret {
 /// Rule that detects secrets (tokens, keys) in the arguments and URIs of calls to servers. It reports the secret rule
 /// and the place, never the secret.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct OutboundSecrets {
     /// Policy for calls with likely secrets in their arguments, by server. Default: ask.
     pub found: PerServer<OnOutboundSecret>,

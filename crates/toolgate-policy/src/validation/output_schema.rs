@@ -14,6 +14,7 @@ use toolgate_core::{
 
 /// Policy for a tool result that does not match its `outputSchema`.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[non_exhaustive]
 pub enum OnInvalidOutput {
     /// Returns an error to the caller instead of the invalid result.
     #[default]
@@ -27,6 +28,7 @@ pub enum OnInvalidOutput {
 /// Layer that validates the structured results of tools against their output schema (`outputSchema`). Errors of the
 /// tool (`isError`) have no structured content and pass.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct OutputValidation {
     /// Policy for results that do not match their `outputSchema`, by server.
     pub on_invalid: PerServer<OnInvalidOutput>,

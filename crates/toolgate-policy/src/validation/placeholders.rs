@@ -12,6 +12,7 @@ use toolgate_protocol::placeholder;
 
 /// Policy for a call with a redaction placeholder (`[redacted:RULE]`) in its arguments.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[non_exhaustive]
 pub enum OnPlaceholder {
     /// Requires a person's approval of the call with the placeholder.
     #[default]
@@ -26,6 +27,7 @@ pub enum OnPlaceholder {
 /// edits it and writes it back would replace the secret by them. It searches all strings and keys, at any depth, and
 /// resource URIs.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct Placeholders {
     /// Policy for calls with redaction placeholders in their arguments, by server.
     pub found: PerServer<OnPlaceholder>,

@@ -357,10 +357,8 @@ async fn the_last_use_of_a_grant_is_one_use() {
         let (a, b, slow) = two();
         let call = a.call("add", json!({"a": 1}));
         let questions = at_once(&slow, a.asked(&call)).await;
-        let once = GrantTerms {
-            max_uses: Some(1),
-            ..GrantTerms::default()
-        };
+        let mut once = GrantTerms::default();
+        once.max_uses = Some(1);
         let id = approval(&questions);
         let yes = a.approvals().approve(
             &id,

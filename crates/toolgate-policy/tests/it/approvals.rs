@@ -9,7 +9,7 @@ use toolgate_core::{
 };
 use toolgate_policy::{
     APPROVAL_KEY, ApprovalChannel, ApprovalError, ApprovalStatus, ApprovalTerms, ClientApprovals,
-    GrantTerms, GrantView,
+    GrantTerms,
 };
 
 fn yes(
@@ -379,14 +379,11 @@ async fn a_yes_to_destroying_is_never_remembered() {
 #[tokio::test]
 async fn names_why_an_approval_cannot_be_remembered() {
     let fixture = PipelineFixture::new();
-    let no_uses = GrantTerms {
-        max_uses: Some(0),
-        ..GrantTerms::default()
-    };
-    let edited = ApprovalTerms {
-        edited_arguments: Some(Json::from_value(&json!({"a": 2}))),
-        grant: Some(GrantTerms::default()),
-    };
+    let mut no_uses = GrantTerms::default();
+    no_uses.max_uses = Some(0);
+    let mut edited = ApprovalTerms::default();
+    edited.edited_arguments = Some(Json::from_value(&json!({"a": 2})));
+    edited.grant = Some(GrantTerms::default());
     for (terms, expected) in [
         (
             ApprovalTerms::with_grant(no_uses),
@@ -504,10 +501,7 @@ async fn an_approval_holds_for_later_rounds_of_the_same_call() {
                         key: "name".into(),
                         kind: InputRequestKind::Roots,
                     };
-                    Ok(Outcome::InputRequired(InputRequests {
-                        requests: vec![ask],
-                        ..Default::default()
-                    }))
+                    Ok(Outcome::InputRequired(InputRequests::new(vec![ask])))
                 }
             }
         })
@@ -666,10 +660,9 @@ async fn a_yes_is_remembered_for_so_long() {
         let mut call = fixture.call("add", json!({"a": number}));
         call.caller = Caller::new(format!("key:{number}"));
         let questions = fixture.asked(&call).await;
-        let yes = ApprovalTerms::with_grant(GrantTerms {
-            expires_at: until,
-            ..GrantTerms::default()
-        });
+        let mut terms = GrantTerms::default();
+        terms.expires_at = until;
+        let yes = ApprovalTerms::with_grant(terms);
         let desk = fixture.approvals();
         desk.approve(&approval(&questions), ApprovalChannel::Console, yes)
             .await
@@ -747,10 +740,9 @@ async fn a_grant_with_a_condition_speaks_of_what_fits_it() {
     let questions = fixture.asked(&call).await;
     let (desk, id) = (fixture.approvals(), approval(&questions));
     let remember = |when: &str| {
-        ApprovalTerms::with_grant(GrantTerms {
-            condition: Some(when.to_owned()),
-            ..GrantTerms::default()
-        })
+        let mut grant_terms = GrantTerms::default();
+        grant_terms.condition = Some(when.to_owned());
+        ApprovalTerms::with_grant(grant_terms)
     };
     // One that looks at no argument, one that is none, one about what grants do not know.
     for wrong in [
@@ -789,11 +781,9 @@ async fn a_grant_ends_and_is_for_all_where_said() {
     let fixture = PipelineFixture::new();
     let call = fixture.call("add", json!({"a": 1}));
     let questions = fixture.asked(&call).await;
-    let remember = GrantTerms {
-        expires_at: Some(std::time::SystemTime::now() + Duration::from_millis(300)),
-        all_callers: true,
-        ..GrantTerms::default()
-    };
+    let mut remember = GrantTerms::default();
+    remember.expires_at = Some(std::time::SystemTime::now() + Duration::from_millis(300));
+    remember.all_callers = true;
     let id = approval(&questions);
     let yes = ApprovalTerms::with_grant(remember);
     fixture
@@ -816,10 +806,8 @@ async fn a_grant_ends_and_is_for_all_where_said() {
         Some("expired")
     );
     fixture.asked(&fixture.call("add", json!({"a": 3}))).await;
-    let far = GrantView {
-        expires_at: std::time::SystemTime::now() + Duration::from_secs(60),
-        ..grant
-    };
+    let mut far = grant;
+    far.expires_at = std::time::SystemTime::now() + Duration::from_secs(60);
     assert_eq!(far.end_reason(std::time::SystemTime::now()), None);
 }
 

@@ -54,11 +54,7 @@ async fn results() {
 
 #[tokio::test]
 async fn errors_and_problems() {
-    let problem = || toolgate_core::SchemaViolation {
-        path: DIRTY.into(),
-        expected: DIRTY.into(),
-        received: DIRTY.into(),
-    };
+    let problem = || toolgate_core::SchemaViolation::new(DIRTY, DIRTY, DIRTY);
     let error = outcome(move || {
         Err(Error::new(
             ErrorKind::InvalidArguments(vec![problem()]),
@@ -94,10 +90,7 @@ async fn questions() {
                 kind: InputRequestKind::Sample(dirty()),
             },
         ];
-        Ok(Outcome::InputRequired(InputRequests {
-            requests: asks,
-            ..Default::default()
-        }))
+        Ok(Outcome::InputRequired(InputRequests::new(asks)))
     };
     let Ok(Outcome::InputRequired(questions)) = outcome(made).await else {
         panic!()
@@ -114,10 +107,7 @@ async fn questions() {
             key: "k\u{200b}".into(),
             kind: InputRequestKind::Roots,
         }];
-        Ok(Outcome::InputRequired(InputRequests {
-            requests: asks,
-            ..Default::default()
-        }))
+        Ok(Outcome::InputRequired(InputRequests::new(asks)))
     };
     outcome(named).await.unwrap_err();
 }
@@ -141,11 +131,9 @@ async fn progress_and_log() {
                 total: None,
                 message: Some(DIRTY.into()),
             }));
-            call.reporter.send(ReporterEvent::Log(LogMessage {
-                level: DIRTY.into(),
-                logger: Some(DIRTY.into()),
-                data: dirty(),
-            }));
+            let mut log_message = LogMessage::new(DIRTY, dirty());
+            log_message.logger = Some(DIRTY.into());
+            call.reporter.send(ReporterEvent::Log(log_message));
             Ok(Outcome::Done(Output::text("x")))
         })
     });

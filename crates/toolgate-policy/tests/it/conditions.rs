@@ -9,10 +9,9 @@ use toolgate_core::{
 use toolgate_policy::{AccessRule, AccessRules, CelCondition, GlobPattern, RuleAction};
 
 fn when(tools: &str, when: &str, then: RuleAction) -> AccessRule {
-    AccessRule {
-        when: Some(CelCondition::compile(when).unwrap()),
-        ..rule(tools, then)
-    }
+    let mut rule = rule(tools, then);
+    rule.when = Some(CelCondition::compile(when).unwrap());
+    rule
 }
 
 fn fixture(rules: Vec<AccessRule>) -> PipelineFixture {
@@ -204,10 +203,11 @@ fn any_rule(then: impl Strategy<Value = RuleAction>) -> impl Strategy<Value = Ac
     let tools = prop::sample::select(vec!["*", "demo.*", "demo.l*", "demo.add", "other.*"]);
     let callers = prop::option::of(prop::sample::select(vec!["a", "b"]));
     let when = prop::option::of(prop::sample::select(WHEN.to_vec()));
-    (tools, callers, when, then).prop_map(|(tools, callers, when, then)| AccessRule {
-        callers: callers.into_iter().map(GlobPattern::new).collect(),
-        when: when.map(|text| CelCondition::compile(text).unwrap()),
-        ..rule(tools, then)
+    (tools, callers, when, then).prop_map(|(tools, callers, when, then)| {
+        let mut rule = rule(tools, then);
+        rule.callers = callers.into_iter().map(GlobPattern::new).collect();
+        rule.when = when.map(|text| CelCondition::compile(text).unwrap());
+        rule
     })
 }
 

@@ -18,12 +18,12 @@ fn fixture(
     of_results: PerServer<AuditContentForm>,
 ) -> PipelineFixture {
     let mut fixture = PipelineFixture::new();
-    fixture.route.sanitizers.outbound_secrets = OutboundSecrets {
-        found: PerServer::all(OnOutboundSecret::Pass),
-    };
-    fixture.route.sanitizers.secrets = SecretRedactor {
-        on_secret: PerServer::all(OnSecret::Pass),
-    };
+    let mut secrets = OutboundSecrets::default();
+    secrets.found = PerServer::all(OnOutboundSecret::Pass);
+    fixture.route.sanitizers.outbound_secrets = secrets;
+    let mut redactor = SecretRedactor::default();
+    redactor.on_secret = PerServer::all(OnSecret::Pass);
+    fixture.route.sanitizers.secrets = redactor;
     fixture.route.audit_contents.arguments = of_arguments;
     fixture.route.audit_contents.results = of_results;
     fixture.handle(|_| {

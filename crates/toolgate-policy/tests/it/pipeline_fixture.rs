@@ -81,7 +81,7 @@ impl CallObserver for Watcher {
     }
 
     fn on_stage(&self, _: &str, stage: &CallStage) {
-        let CallStage::Running(_) = stage;
+        assert!(matches!(stage, CallStage::Running(_)));
         self.running.fetch_add(1, Ordering::SeqCst);
     }
 
@@ -153,14 +153,12 @@ impl PipelineFixture {
             .on_change(PerServer::all(ChangedDefinitionAction::Allow))
             .identities([("demo".to_owned(), "a test".to_owned())]);
         let approvals = ApprovalService::new(recorder.clone(), store.clone(), making.desk);
-        let route = Policy {
-            observer: watcher.clone(),
-            policy_id: "p1".into(),
-            access: AccessRules::new(making.rules),
-            rate: RateLimiter::new(Vec::new(), making.default),
-            concurrency: ConcurrencyLimit::new(1000, 1000),
-            ..Policy::for_gateway(recorder, OperatorPolicy::new(approvals), pins)
-        };
+        let mut route = Policy::for_gateway(recorder, OperatorPolicy::new(approvals), pins);
+        route.observer = watcher.clone();
+        route.policy_id = "p1".into();
+        route.access = AccessRules::new(making.rules);
+        route.rate = RateLimiter::new(Vec::new(), making.default);
+        route.concurrency = ConcurrencyLimit::new(1000, 1000);
         let done: Handler =
             Box::new(|_| Box::pin(async { Ok(Outcome::Done(Output::text("done"))) }));
         let script = Arc::new(Script {
@@ -339,14 +337,11 @@ fn standard_tools() -> Vec<Arc<Item>> {
 }
 
 pub(crate) fn rule(tools: &str, then: RuleAction) -> AccessRule {
-    AccessRule {
-        tools: vec![GlobPattern::new(tools)],
-        callers: Vec::new(),
-        except: Vec::new(),
-        when: None,
-        action: then,
-        label: format!("rule for {tools}"),
-    }
+    AccessRule::new(
+        format!("rule for {tools}"),
+        then,
+        vec![GlobPattern::new(tools)],
+    )
 }
 
 /// The public text of a failure.

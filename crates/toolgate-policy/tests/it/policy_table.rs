@@ -41,11 +41,9 @@ async fn a_program_has_each_part_of_the_gateway_in_its_order_or_a_reason_why_not
     let fixture = PipelineFixture::unrecorded();
     let (layers, rules) = duties(&fixture.pipeline());
     let pins = Pins::new(fixture.store.clone(), fixture.route.recorder.clone());
-    let client = Policy {
-        pins: Some(pins),
-        approval: ProgramApproval::Program,
-        ..Policy::for_program()
-    };
+    let mut client = Policy::for_program();
+    client.pins = Some(pins);
+    client.approval = ProgramApproval::Program;
     let client = duties(&client.over(fixture.script.clone()));
     let layers = without(layers, &GATEWAY_ONLY);
     let rules = without(rules, &GATEWAY_ONLY);

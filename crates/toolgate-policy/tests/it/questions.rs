@@ -50,10 +50,7 @@ fn fixture(asks: impl Fn() -> Vec<InputRequestKind> + Send + Sync + 'static) -> 
             })
             .collect();
         let outcome = match call.round.answers.is_empty() {
-            true => Outcome::InputRequired(InputRequests {
-                requests: asks,
-                ..InputRequests::default()
-            }),
+            true => Outcome::InputRequired(InputRequests::new(asks)),
             false => Outcome::Done(Output::text("answered")),
         };
         Box::pin(async { Ok(outcome) })
@@ -295,11 +292,9 @@ async fn t52_what_is_off_is_not_offered_to_the_server() {
             "{error}"
         );
         assert_eq!(recorded(&fixture), (json!("refused"), json!("refuse")));
-        let left = ClientCapabilities {
-            elicitation: true,
-            elicitation_url: true,
-            ..ClientCapabilities::default()
-        };
+        let mut left = ClientCapabilities::default();
+        left.elicitation = true;
+        left.elicitation_url = true;
         assert_eq!(*offered.lock().unwrap(), left);
     }
     // A caller that has no model is told that, as before.
@@ -371,12 +366,7 @@ async fn t52_a_bounded_question_has_no_tools_no_context_and_few_tokens() {
                 json!({"messages": [], "maxTokens": 1, "tools": []}),
             )),
         };
-        Box::pin(async {
-            Ok(Outcome::InputRequired(InputRequests {
-                requests: vec![ask],
-                ..InputRequests::default()
-            }))
-        })
+        Box::pin(async { Ok(Outcome::InputRequired(InputRequests::new(vec![ask]))) })
     });
     assert!(
         text(fixture.go(call(&fixture, Op::Tool, "look")).await).contains("may not offer tools")
@@ -488,10 +478,8 @@ async fn t52_what_a_person_writes_is_what_the_model_is_asked() {
     let first = call(&fixture, Op::Tool, "look");
     let wait = fixture.asked(&first).await;
     let edit = json(json!({"q0": {"messages": [], "maxTokens": 7}}));
-    let yes = ApprovalTerms {
-        edited_arguments: Some(edit),
-        ..ApprovalTerms::default()
-    };
+    let mut yes = ApprovalTerms::default();
+    yes.edited_arguments = Some(edit);
     fixture
         .approvals()
         .approve(&approval(&wait), ApprovalChannel::Console, yes)

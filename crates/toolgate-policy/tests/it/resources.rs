@@ -79,10 +79,9 @@ async fn read(fixture: &PipelineFixture, uri: &str) -> String {
 }
 
 fn except(tools: &str, not: &str, then: RuleAction) -> AccessRule {
-    AccessRule {
-        except: vec![GlobPattern::new(not)],
-        ..rule(tools, then)
-    }
+    let mut rule = rule(tools, then);
+    rule.except = vec![GlobPattern::new(not)];
+    rule
 }
 
 #[tokio::test]
@@ -276,11 +275,12 @@ async fn a_query_is_no_way_to_an_exception() {
 /// The same files, for a caller whose token has that scope: all but notes needs `secret`.
 fn scoped(scope: &str) -> PipelineFixture {
     let mut fixture = fixture(Vec::new(), true);
-    fixture.route.scopes = RequiredScopes::new(vec![ScopeRule {
-        tools: vec![GlobPattern::new("files.resource:*")],
-        except: vec![GlobPattern::new("files.resource:*.md")],
-        scopes: vec!["secret".to_owned()],
-    }]);
+    let mut rule = ScopeRule::new(
+        vec![GlobPattern::new("files.resource:*")],
+        vec!["secret".to_owned()],
+    );
+    rule.except = vec![GlobPattern::new("files.resource:*.md")];
+    fixture.route.scopes = RequiredScopes::new(vec![rule]);
     let mut principal = Principal::new("https://login.example.com", "ann");
     principal.scopes = vec![scope.to_owned()];
     fixture.caller = Caller::new("corp:ann").with_principal(principal);

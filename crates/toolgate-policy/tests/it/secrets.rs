@@ -106,11 +106,7 @@ fn assert_clean(texts: &[String]) {
 /// T46, T49: what is planted on a channel comes through on none.
 #[tokio::test]
 async fn no_channel_lets_a_secret_through() {
-    let problem = || toolgate_core::SchemaViolation {
-        path: planted(),
-        expected: planted(),
-        received: planted(),
-    };
+    let problem = || toolgate_core::SchemaViolation::new(planted(), planted(), planted());
     type Make = Box<dyn Fn() -> Result<Outcome, Error> + Send + Sync>;
     let made: [Make; 4] = [
         Box::new(|| {
@@ -138,10 +134,7 @@ async fn no_channel_lets_a_secret_through() {
                 ask("a", InputRequestKind::Elicit),
                 ask("b", InputRequestKind::Sample),
             ];
-            Ok(Outcome::InputRequired(InputRequests {
-                requests: asks,
-                ..InputRequests::default()
-            }))
+            Ok(Outcome::InputRequired(InputRequests::new(asks)))
         }),
     ];
     let mut channels = 0;
@@ -155,11 +148,8 @@ async fn no_channel_lets_a_secret_through() {
             };
             call.reporter.send(ReporterEvent::Progress(progress));
             let data = json_of(&planted());
-            let log = LogMessage {
-                level: "info".into(),
-                logger: Some(planted()),
-                data,
-            };
+            let mut log = LogMessage::new("info", data);
+            log.logger = Some(planted());
             call.reporter.send(ReporterEvent::Log(log));
             let made = make();
             Box::pin(async { made })
@@ -209,9 +199,9 @@ async fn each_server_has_its_setting() {
         (OnSecret::Pass, true, 0),
     ] {
         let mut fixture = PipelineFixture::new();
-        fixture.route.sanitizers.secrets = SecretRedactor {
-            on_secret: PerServer::all(OnSecret::Redact).with("demo", found),
-        };
+        let mut redactor = SecretRedactor::default();
+        redactor.on_secret = PerServer::all(OnSecret::Redact).with("demo", found);
+        fixture.route.sanitizers.secrets = redactor;
         fixture.handle(|_| Box::pin(async { Ok(Outcome::Done(Output::text(&token()))) }));
         let (outcome, _) = through(&fixture, "look").await;
         assert_eq!(told(&outcome)[0].contains(&token()), passes, "{found:?}");
@@ -252,9 +242,9 @@ async fn out(
     arguments: Value,
 ) -> (PipelineFixture, Result<Outcome, Error>) {
     let mut fixture = PipelineFixture::new();
-    fixture.route.sanitizers.outbound_secrets = OutboundSecrets {
-        found: PerServer::all(found),
-    };
+    let mut secrets = OutboundSecrets::default();
+    secrets.found = PerServer::all(found);
+    fixture.route.sanitizers.outbound_secrets = secrets;
     fixture.route.arguments.allow_unknown = PerServer::all(true);
     let call = fixture.call("look", arguments);
     let outcome = fixture.go(call).await;

@@ -31,13 +31,12 @@ async fn begin_is_on_the_disk_before_the_call_leaves_and_end_before_the_answer()
         Box::pin(async { Ok(Outcome::Done(Output::text("done"))) })
     });
     let mut call = fixture.call("look", json!({"x": 1}));
-    call.request_info = Arc::new(toolgate_core::RequestInfo {
-        revision: "2025-11-25".into(),
-        transport: "http",
-        client: Some("cursor 1".into()),
-        request: Some("7".into()),
-        transport_parts: None,
-    });
+    let mut info = toolgate_core::RequestInfo::default();
+    info.revision = "2025-11-25".into();
+    info.transport = "http";
+    info.client = Some("cursor 1".into());
+    info.request = Some("7".into());
+    call.request_info = Arc::new(info);
     fixture.go(call).await.unwrap();
     let last = toolgate_journal::read::tail(&fixture.dir, 1)
         .unwrap()
@@ -457,10 +456,9 @@ async fn a_question_of_the_server_ends_the_round() {
             kind: InputRequestKind::Roots,
         }];
         Box::pin(async {
-            Ok(Outcome::InputRequired(toolgate_core::InputRequests {
-                requests: asks,
-                ..Default::default()
-            }))
+            Ok(Outcome::InputRequired(toolgate_core::InputRequests::new(
+                asks,
+            )))
         })
     });
     fixture.asked(&fixture.call("look", json!({}))).await;

@@ -318,9 +318,10 @@ fn known_spellings_of_a_denied_url_do_not_pass() {
 /// A condition over `args.uri` is judged on every reading: an `allow` has to hold for all, a `deny` for one.
 #[test]
 fn a_condition_is_judged_on_what_url_parsers_read() {
-    let when = |text: &str, then| toolgate_policy::AccessRule {
-        when: Some(toolgate_policy::CelCondition::compile(text).unwrap()),
-        ..rule("*", then)
+    let when = |text: &str, then| {
+        let mut rule = rule("*", then);
+        rule.when = Some(toolgate_policy::CelCondition::compile(text).unwrap());
+        rule
     };
     let item = template();
     let decided = |rule, uri: &str| {

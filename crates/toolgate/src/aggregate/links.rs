@@ -16,6 +16,7 @@ use toolgate_protocol::json::ObjectWriter;
 /// Limits on the resource links in call results that an aggregate of servers remembers, so that callers can read them.
 /// The oldest links are evicted first.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[non_exhaustive]
 pub struct LinkLimits {
     /// Maximum number of remembered resource links per caller. Default: 256. With 0, no unlisted link can be read.
     pub per_caller: usize,

@@ -214,9 +214,10 @@ pub(super) fn join_parts(
             continue;
         };
         items.extend(part.items.iter().cloned());
-        let of_member = |note: &DefinitionNote| DefinitionNote {
-            server: member.id.clone(),
-            ..note.clone()
+        let of_member = |note: &DefinitionNote| {
+            let mut note = note.clone();
+            note.server = member.id.clone();
+            note
         };
         notes.extend(part.original.notes().iter().map(of_member));
         let theirs = part.original.cache_hint();
@@ -227,15 +228,11 @@ pub(super) fn join_parts(
                 .iter()
                 .map(|inner| format!("{}/{inner}", member.id)),
         );
-        about.extend(
-            part.original
-                .server_instructions()
-                .iter()
-                .map(|about| ServerInstructions {
-                    server: (!member.prefix.is_empty()).then(|| member.id.clone()),
-                    text: about.to_string(),
-                }),
-        );
+        about.extend(part.original.server_instructions().iter().map(|about| {
+            let mut instructions = ServerInstructions::new(about.to_string());
+            instructions.server = (!member.prefix.is_empty()).then(|| member.id.clone());
+            instructions
+        }));
     }
     // Clients must not cache the absence of a server that is down.
     let hint = hint.filter(|_| missing.is_empty()).unwrap_or_default();

@@ -20,6 +20,7 @@ const HASH_ALPHABET: &[u8; 32] = b"0123456789abcdefghijklmnopqrstuv";
 
 /// Error for a joined server's name prefix that is invalid or that another server already uses.
 #[derive(Clone, Debug, Eq, PartialEq)]
+#[non_exhaustive]
 pub struct PrefixError {
     /// The rejected name prefix.
     pub prefix: String,
@@ -78,6 +79,7 @@ pub(super) fn check_inner<'a>(prefixes: impl Iterator<Item = &'a str>) -> Result
 
 /// Allowed characters and length of tool and prompt names that joined servers offer; other names are changed to fit.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[non_exhaustive]
 pub enum NameRules {
     /// The MCP specification's rule for names: `[A-Za-z0-9_.-]`, 1 to 128 characters.
     #[default]

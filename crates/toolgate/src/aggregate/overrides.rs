@@ -304,10 +304,7 @@ impl ItemPresentation<'_> {
             true => name.to_owned(),
             false => self.local.clone(),
         };
-        let own = || OriginalDefinition {
-            def: item.def.clone(),
-            fixed_arguments: self.fixed_arguments(),
-        };
+        let own = || OriginalDefinition::new(item.def.clone(), self.fixed_arguments());
         shown.original = other.then(|| Arc::new(own()));
         if shown.withheld.is_none() {
             shown.withheld.clone_from(&self.withheld);

@@ -31,19 +31,19 @@ pub(super) fn granted_capabilities(
     options: &RemoteOptions,
 ) -> ClientCapabilities {
     let (caller, most) = (&call.capabilities, &options.capabilities);
-    ClientCapabilities {
-        elicitation: caller.elicitation && most.elicitation,
-        elicitation_url: caller.elicitation_url && most.elicitation_url,
-        sampling: caller.sampling && most.sampling,
-        sampling_tools: caller.sampling_tools && most.sampling_tools,
-        sampling_context: caller.sampling_context && most.sampling_context,
-        roots: caller.roots && most.roots,
-        // Extensions are agreed between this client and the server; the caller has no say.
-        extensions: match may_become_task(call, peer, options) {
-            true => Some(with_tasks(most.extensions.as_ref())),
-            false => most.extensions.clone(),
-        },
-    }
+    let mut capabilities = ClientCapabilities::default();
+    capabilities.elicitation = caller.elicitation && most.elicitation;
+    capabilities.elicitation_url = caller.elicitation_url && most.elicitation_url;
+    capabilities.sampling = caller.sampling && most.sampling;
+    capabilities.sampling_tools = caller.sampling_tools && most.sampling_tools;
+    capabilities.sampling_context = caller.sampling_context && most.sampling_context;
+    capabilities.roots = caller.roots && most.roots;
+    // Extensions are agreed between this client and the server; the caller has no say.
+    capabilities.extensions = match may_become_task(call, peer, options) {
+        true => Some(with_tasks(most.extensions.as_ref())),
+        false => most.extensions.clone(),
+    };
+    capabilities
 }
 
 /// Returns whether the server may answer the call with a task.
@@ -176,10 +176,9 @@ fn read_input_required(
         .into_iter()
         .map(|state| (REQUEST_STATE_SLOT.to_owned(), state))
         .collect();
-    Ok(InputRequests {
-        slots,
-        ..read_input_requests(required.requests, granted)?
-    })
+    let mut requests = read_input_requests(required.requests, granted)?;
+    requests.slots = slots;
+    Ok(requests)
 }
 
 /// Converts a server's input requests.
@@ -193,10 +192,8 @@ pub(super) fn read_input_requests(
     let asks = requests
         .into_iter()
         .map(|request| read_input_request(request, granted));
-    Ok(InputRequests {
-        requests: asks.collect::<Result<Vec<InputRequest>, String>>()?,
-        ..InputRequests::default()
-    })
+    let asks = asks.collect::<Result<Vec<InputRequest>, String>>()?;
+    Ok(InputRequests::new(asks))
 }
 
 fn read_input_request(

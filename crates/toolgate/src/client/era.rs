@@ -16,6 +16,7 @@ use toolgate_protocol::{
 
 /// Preference between protocol eras for a server with both: stateless (2026-07-28) or with sessions (up to 2025-11-25).
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[non_exhaustive]
 pub enum EraPreference {
     /// The newest protocol revision that both sides support.
     #[default]

@@ -70,11 +70,9 @@ impl ServerConnection {
 pub(super) fn read(params: &Json) -> Option<LogMessage> {
     let level = params.get("level")?.string()?;
     LEVELS.contains(&level.as_str()).then_some(())?;
-    Some(LogMessage {
-        level,
-        logger: params
-            .get("logger")
-            .and_then(|l| l.string_up_to(MAX_MESSAGE_BYTES)),
-        data: params.get("data")?,
-    })
+    let mut message = LogMessage::new(level, params.get("data")?);
+    message.logger = params
+        .get("logger")
+        .and_then(|l| l.string_up_to(MAX_MESSAGE_BYTES));
+    Some(message)
 }

@@ -122,10 +122,11 @@ impl RemoteOptions {
     /// only within its own calls, so roots, which are requested outside of calls, are not declared.
     pub(super) fn session_capabilities(&self) -> ClientCapabilities {
         match self.passes_input_requests() && self.client_handler.is_none() {
-            true => ClientCapabilities {
-                roots: false,
-                ..self.capabilities.clone()
-            },
+            true => {
+                let mut capabilities = self.capabilities.clone();
+                capabilities.roots = false;
+                capabilities
+            }
             false => self.standing_capabilities(),
         }
     }
@@ -134,10 +135,11 @@ impl RemoteOptions {
     pub(super) fn standing_capabilities(&self) -> ClientCapabilities {
         match &self.client_handler {
             Some(_) => self.capabilities.clone(),
-            None => ClientCapabilities {
-                extensions: self.capabilities.extensions.clone(),
-                ..ClientCapabilities::default()
-            },
+            None => {
+                let mut capabilities = ClientCapabilities::default();
+                capabilities.extensions = self.capabilities.extensions.clone();
+                capabilities
+            }
         }
     }
 }

@@ -236,11 +236,10 @@ impl RemoteServer {
         let open = PendingInputGuard::with_cleanup(move || {
             drop(parked.upgrade().and_then(|all| all.all().remove(&refused)));
         });
-        Ok(Outcome::InputRequired(InputRequests {
-            requests: vec![ask],
-            slots: RoundSlots::from([(REQUEST_STATE_SLOT.to_owned(), key)]),
-            guard: open,
-        }))
+        let mut requests = InputRequests::new(vec![ask]);
+        requests.slots = RoundSlots::from([(REQUEST_STATE_SLOT.to_owned(), key)]);
+        requests.guard = open;
+        Ok(Outcome::InputRequired(requests))
     }
 
     /// Drops the parked exchange under that key after its time-out.

@@ -122,11 +122,10 @@ impl FollowedTask {
     fn store_state(&self, call: &Call) {
         let mut slots = call.round.slots.clone();
         slots.extend([self.slot()]);
-        self.background.set_resume_round(Round {
-            number: call.round.number,
-            answers: Vec::new(),
-            slots,
-        });
+        let mut round = Round::default();
+        round.number = call.round.number;
+        round.slots = slots;
+        self.background.set_resume_round(round);
     }
 
     /// Reports progress to the caller. The value grows each time: an equal one would be dropped on its way.

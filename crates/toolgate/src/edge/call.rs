@@ -240,11 +240,11 @@ fn restore_round(
         return Err(Error::new(ErrorKind::NotFound, text));
     }
     call.id = kept.call.into();
-    call.round = Round {
-        number: kept.round + 1,
-        answers: params.answers,
-        slots: kept.slots,
-    };
+    let mut round = Round::default();
+    round.number = kept.round + 1;
+    round.answers = params.answers;
+    round.slots = kept.slots;
+    call.round = round;
     Ok(())
 }
 
@@ -296,13 +296,13 @@ impl RequestContext {
         );
         call.capabilities = self.capabilities.clone();
         call.trace = self.trace.clone();
-        call.request_info = Arc::new(RequestInfo {
-            revision: self.dialect.revision.into(),
-            transport: self.transport,
-            client: self.client.clone(),
-            request: Some(id.json().as_str().to_owned()),
-            transport_parts: self.transport_parts.clone(),
-        });
+        let mut info = RequestInfo::default();
+        info.revision = self.dialect.revision.into();
+        info.transport = self.transport;
+        info.client = self.client.clone();
+        info.request = Some(id.json().as_str().to_owned());
+        info.transport_parts = self.transport_parts.clone();
+        call.request_info = Arc::new(info);
         call
     }
 
@@ -326,14 +326,14 @@ pub(crate) fn client_capabilities(capabilities: &Json, dialect: &Dialect) -> Cli
     let sampling = capabilities.get("sampling");
     let with = |name: &str| sampling.as_ref().is_some_and(|s| s.get(name).is_some());
     let mode = |name: &str| elicitation.as_ref().is_some_and(|e| e.get(name).is_some());
-    ClientCapabilities {
-        // An empty object means form mode.
-        elicitation: elicitation.is_some() && (mode("form") || !mode("url")),
-        elicitation_url: url && mode("url"),
-        sampling: sampling.is_some(),
-        sampling_tools: dialect.sampling_tools && with("tools"),
-        sampling_context: with("context"),
-        roots: capabilities.get("roots").is_some(),
-        extensions: capabilities.get("extensions"),
-    }
+    let mut client_capabilities = ClientCapabilities::default();
+    // An empty object means form mode.
+    client_capabilities.elicitation = elicitation.is_some() && (mode("form") || !mode("url"));
+    client_capabilities.elicitation_url = url && mode("url");
+    client_capabilities.sampling = sampling.is_some();
+    client_capabilities.sampling_tools = dialect.sampling_tools && with("tools");
+    client_capabilities.sampling_context = with("context");
+    client_capabilities.roots = capabilities.get("roots").is_some();
+    client_capabilities.extensions = capabilities.get("extensions");
+    client_capabilities
 }

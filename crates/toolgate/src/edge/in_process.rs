@@ -48,13 +48,10 @@ pub async fn call_in_process(
     call.reporter = reporter;
     // Supports tasks: a tool that must run as a task can run, and this caller waits for it.
     call.task_control = TaskControl::new().0;
-    call.request_info = Arc::new(RequestInfo {
-        revision: dialect.revision.into(),
-        transport,
-        client: None,
-        request: None,
-        transport_parts: None,
-    });
+    let mut info = RequestInfo::default();
+    info.revision = dialect.revision.into();
+    info.transport = transport;
+    call.request_info = Arc::new(info);
     let first = call.clone();
     let again = || Ok(first.clone());
     match input_rounds::run_rounds(server, &context, call, &again, &outlet, None).await? {

@@ -118,11 +118,11 @@ async fn continue_rounds(
                 .await?
             }
         };
-        call.round = Round {
-            number: call.round.number + 1,
-            answers,
-            slots: questions.slots,
-        };
+        let mut round = Round::default();
+        round.number = call.round.number + 1;
+        round.answers = answers;
+        round.slots = questions.slots;
+        call.round = round;
         let open = questions.guard;
         questions = match server.service.call(call.clone()).await? {
             Outcome::Done(output) => return Ok(RoundsOutcome::Completed(output)),

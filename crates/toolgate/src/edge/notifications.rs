@@ -141,10 +141,8 @@ impl ChangeNotifier {
     }
 
     async fn open_changes(&self) -> Result<ChangeStream, Error> {
-        let want = ChangeFilter {
-            uris: self.state().uris.keys().cloned().collect(),
-            ..ChangeFilter::all_lists(self.caller.clone())
-        };
+        let mut want = ChangeFilter::all_lists(self.caller.clone());
+        want.uris = self.state().uris.keys().cloned().collect();
         Ok(self
             .server
             .service
@@ -196,7 +194,7 @@ impl ChangeNotifier {
                 }
                 lists = self.received_lists.outdated(&self.server, &self.caller, &pending, &mut lists), if !pending.is_empty() => {
                     pending.clear();
-                    send_notifications(outlet, ChangeSet { lists, updated: Vec::new() }).await;
+                    send_notifications(outlet, ChangeSet::of_lists(lists)).await;
                     continue;
                 }
             };

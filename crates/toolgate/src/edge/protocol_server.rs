@@ -50,6 +50,7 @@ pub struct ProtocolServer {
 
 /// Limits of an MCP server: sizes, pages, input requests, subscriptions and tasks.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct ServerLimits {
     /// Limits on the size and nesting of the JSON of one message.
     pub json: JsonLimits,
@@ -399,6 +400,7 @@ impl ProtocolServer {
 
 /// Capabilities that an MCP server declares to its clients.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct ServerCapabilities {
     /// True to declare the capability `tools`.
     pub tools: bool,
@@ -512,6 +514,7 @@ impl InstructionsProvider for FixedInstructions {
 
 /// Call, or invalid attempt at one, that an MCP server rejected before its service got it, for the audit log.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Rejection {
     /// Caller whose call was rejected, or the listener if the caller is unknown.
     pub caller: Caller,
@@ -523,6 +526,19 @@ pub struct Rejection {
     pub tool: Option<String>,
     /// Reason for the rejection, without any text from the caller.
     pub reason: String,
+}
+
+impl Rejection {
+    /// Creates the description of a rejected request whose method and item could not be read.
+    pub fn new(caller: Caller, transport: &'static str, reason: impl Into<String>) -> Rejection {
+        Rejection {
+            caller,
+            transport,
+            method: None,
+            tool: None,
+            reason: reason.into(),
+        }
+    }
 }
 
 /// Receiver of an MCP server's rejected calls and missed pings, for the audit log.

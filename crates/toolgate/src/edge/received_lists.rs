@@ -89,10 +89,8 @@ impl ReceivedLists {
         if tokio::time::timeout(MAX_LIST_WAIT, answered).await.is_err() {
             return true;
         }
-        let ask = ListRequest {
-            start_wait: StartWait::None,
-            ..ListRequest::all(caller.clone(), kind)
-        };
+        let mut ask = ListRequest::all(caller.clone(), kind);
+        ask.start_wait = StartWait::None;
         let Ok(listed) = server.service.list(ask).await else {
             return true;
         };

@@ -25,6 +25,7 @@ const MAX_UNCOUNTED_BYTES: u64 = 4 << 10;
 
 /// Limits of the queue of outgoing messages of one request or connection to a slow client.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[non_exhaustive]
 pub struct QueueLimits {
     /// Maximum number of queued messages; 256.
     pub messages: usize,

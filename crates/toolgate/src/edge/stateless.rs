@@ -234,7 +234,7 @@ pub(crate) async fn listen(
                 },
                 lists = Box::pin(outdated_lists(server, context, &pending, &mut told)), if !pending.is_empty() => {
                     pending.clear();
-                    let changed = ChangeSet { lists, updated: Vec::new() };
+                    let changed = ChangeSet::of_lists(lists);
                     Box::pin(send_changes(changed, id, outlet)).await;
                 }
                 else => break,
@@ -343,11 +343,10 @@ fn read_filter(caller: &Caller, filter: &Json, most: usize) -> Result<ChangeFilt
         let text = format!("\"resourceSubscriptions\" must be at most {most} strings");
         RpcError::new(code::INVALID_PARAMS, text)
     })?;
-    Ok(ChangeFilter {
-        lists: lists.map(|(_, kind)| *kind).collect(),
-        uris,
-        ..ChangeFilter::all_lists(caller.clone())
-    })
+    let mut wanted = ChangeFilter::all_lists(caller.clone());
+    wanted.lists = lists.map(|(_, kind)| *kind).collect();
+    wanted.uris = uris;
+    Ok(wanted)
 }
 
 fn write_filter(o: &mut ObjectWriter, want: &ChangeFilter) {

@@ -153,11 +153,10 @@ impl Cx {
             return;
         };
         if self.reporter().has_listener() {
-            self.reporter().send(ReporterEvent::Log(LogMessage {
-                level: level.word().to_owned(),
-                logger: None,
-                data: Json::from_value(&data),
-            }));
+            self.reporter().send(ReporterEvent::Log(LogMessage::new(
+                level.word().to_owned(),
+                Json::from_value(&data),
+            )));
         }
     }
 
@@ -221,11 +220,9 @@ impl Cx {
 
     pub(super) fn request_input(&self, asks: Vec<InputRequest>) -> HandlerExit {
         let slots = self.0.responses.to_slot(&self.used()).into_iter().collect();
-        HandlerExit::input_required(InputRequests {
-            requests: asks,
-            slots,
-            ..InputRequests::default()
-        })
+        let mut requests = InputRequests::new(asks);
+        requests.slots = slots;
+        HandlerExit::input_required(requests)
     }
 
     fn used(&self) -> MutexGuard<'_, Vec<String>> {
@@ -249,6 +246,7 @@ impl Cx {
             RequiredCapability::SamplingTools => (able.sampling_tools, "use tools in sampling"),
             RequiredCapability::Roots => (able.roots, "list its roots"),
             RequiredCapability::Tasks => (self.0.call.task_control.start_task(), "use tasks"),
+            _ => (false, "do what a newer version of this library names"),
         };
         if able {
             return Ok(());

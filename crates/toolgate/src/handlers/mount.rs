@@ -134,10 +134,9 @@ impl MountedServer {
 
 impl Service for MountedServer {
     fn list(&self, ask: ListRequest) -> BoxFuture<'_, Result<Catalog, Error>> {
-        self.service.list(ListRequest {
-            decision_log: DecisionLog::default(),
-            ..ask
-        })
+        let mut request = ask;
+        request.decision_log = DecisionLog::default();
+        self.service.list(request)
     }
 
     fn call(&self, call: Call) -> BoxFuture<'_, Result<Outcome, Error>> {

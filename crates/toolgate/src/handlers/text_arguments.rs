@@ -81,14 +81,14 @@ impl ArgumentError {
 
     fn into_error(self) -> Error {
         let text = format!("invalid arguments: {self}");
-        let problem = SchemaViolation {
-            path: match self.argument {
+        let problem = SchemaViolation::new(
+            match self.argument {
                 Some(name) => format!("/{}", name.replace('~', "~0").replace('/', "~1")),
                 None => String::new(),
             },
-            expected: self.reason,
-            received: self.received.to_owned(),
-        };
+            self.reason,
+            self.received.to_owned(),
+        );
         Error::new(ErrorKind::InvalidArguments(vec![problem]), text)
     }
 }

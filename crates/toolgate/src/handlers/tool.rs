@@ -276,11 +276,7 @@ impl Tool {
 
 /// Returns the error for arguments that match the schema but not the type.
 fn invalid(error: &serde_json::Error) -> Error {
-    let problem = SchemaViolation {
-        path: String::new(),
-        expected: "arguments that match the type".to_owned(),
-        received: error.to_string(),
-    };
+    let problem = SchemaViolation::new("", "arguments that match the type", error.to_string());
     let text = format!("invalid arguments: {error}");
     Error::new(ErrorKind::InvalidArguments(vec![problem]), text)
 }

@@ -10,6 +10,7 @@ use toolgate_core::Caller;
 
 /// Error that ended serving an MCP server over stdio.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum ServeError {
     /// The MCP server cannot be built.
     Build(BuildError),

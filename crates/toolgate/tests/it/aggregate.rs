@@ -120,10 +120,9 @@ fn all() -> ListRequest {
 }
 
 fn only(name: &str) -> ListRequest {
-    ListRequest {
-        only_name: Some(name.into()),
-        ..all()
-    }
+    let mut request = all();
+    request.only_name = Some(name.into());
+    request
 }
 
 fn call(name: &str) -> Call {

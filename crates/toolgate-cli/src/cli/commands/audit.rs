@@ -83,7 +83,7 @@ fn verify(dir: &Path, keys: &[String], places: &[PathBuf]) -> Result<ExitCode> {
     Ok(match report.verdict() {
         AuditVerdict::Intact => ExitCode::SUCCESS,
         AuditVerdict::Broken => ExitCode::FAILURE,
-        AuditVerdict::CannotTell => ExitCode::from(EXIT_CANNOT_TELL),
+        _ => ExitCode::from(EXIT_CANNOT_TELL),
     })
 }
 

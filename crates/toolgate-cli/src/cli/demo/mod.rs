@@ -16,19 +16,18 @@ use toolgate_core::{
 /// Serves the demo tools on stdin and stdout until stdin ends.
 pub(crate) async fn run() -> ExitCode {
     let service = Arc::new(DemoService::new());
+    let mut offered = ServerCapabilities::default();
+    offered.resources = false;
+    offered.subscribe = false;
+    offered.prompts = false;
+    offered.completions = false;
     let server = match ProtocolServer::new(
         service,
         "toolgate-demo",
         env!("CARGO_PKG_VERSION"),
         ServerLimits::default(),
     ) {
-        Ok(server) => Arc::new(server.with_capabilities(ServerCapabilities {
-            resources: false,
-            subscribe: false,
-            prompts: false,
-            completions: false,
-            ..ServerCapabilities::default()
-        })),
+        Ok(server) => Arc::new(server.with_capabilities(offered)),
         Err(error) => {
             eprintln!("toolgate demo-server: {error}");
             return ExitCode::FAILURE;

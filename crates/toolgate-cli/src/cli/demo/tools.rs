@@ -197,10 +197,7 @@ fn ask_name(call: &Call) -> Outcome {
             key: "name".to_owned(),
             kind: InputRequestKind::Elicit(Json::from_value(&form)),
         };
-        return Outcome::InputRequired(InputRequests {
-            requests: vec![ask],
-            ..InputRequests::default()
-        });
+        return Outcome::InputRequired(InputRequests::new(vec![ask]));
     };
     let action = answer.get("action").and_then(|a| a.string());
     let name = answer

@@ -71,12 +71,10 @@ fn find_item(call: &RecordedCall, by: &OfflineView) -> Option<Arc<Item>> {
         Some((item, call.op))
     })?;
     let digest = item.pin.as_ref().map(|pin| pin.digest.clone());
-    Some(Arc::new(item.with_pin(Arc::new(DefinitionPin {
-        digest: digest.unwrap_or_default(),
-        state: call.pin,
-        hidden_reason: None,
-        review_flags: Vec::new(),
-    }))))
+    Some(Arc::new(item.with_pin(Arc::new(DefinitionPin::new(
+        digest.unwrap_or_default(),
+        call.pin,
+    )))))
 }
 
 /// Returns the item with the server's own name; its name at the gateway may have changed.
@@ -166,7 +164,8 @@ fn evaluate_partial(
         let reads_unread = rule.when.as_ref().is_some_and(|when| {
             !digest && when.may_read_mark(call.arguments().value(), REDACTED_UNREAD)
         });
-        let with = AccessRule { when: None, ..rule };
+        let mut with = rule;
+        with.when = None;
         let all = closed.iter().cloned().chain([with]).collect();
         // Hiding counts as a denial.
         let end = |says: &RecordedDecision| says.outcome.min(PredictedOutcome::Deny);
@@ -228,8 +227,8 @@ fn with_recorded_findings(
 ) -> RecordedDecision {
     let leak = match by.outbound_secret_action(&item.origin.server) {
         OnOutboundSecret::Ask => PredictedOutcome::Ask,
-        OnOutboundSecret::Deny => PredictedOutcome::Deny,
         OnOutboundSecret::Warn | OnOutboundSecret::Pass => PredictedOutcome::Allow,
+        _ => PredictedOutcome::Deny,
     };
     let misfit = recorded
         .decision

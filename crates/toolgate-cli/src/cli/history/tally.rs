@@ -146,7 +146,7 @@ fn decision_word(one: &RecordedDecision) -> &'static str {
     match one.outcome {
         PredictedOutcome::Allow => "allow",
         PredictedOutcome::Ask => "ask",
-        PredictedOutcome::Deny | PredictedOutcome::Hide => "deny",
+        _ => "deny",
     }
 }
 

@@ -45,10 +45,9 @@ impl OperatorApi {
     }
 
     async fn approve(&self, id: &str, with: &Value, who: &Approver) -> ActionResult {
-        let yes = ApprovalTerms {
-            edited_arguments: self.edited_arguments(id, with)?,
-            grant: grant_terms(with)?,
-        };
+        let mut yes = ApprovalTerms::default();
+        yes.edited_arguments = self.edited_arguments(id, with)?;
+        yes.grant = grant_terms(with)?;
         match self.approvals.approve(id, who.clone(), yes).await {
             Ok(ApprovalStatus::Pending) => Ok(json!({"ok": true, "more": true})),
             decided => decision_result(decided.map(|_| ()), id),
@@ -141,12 +140,12 @@ fn grant_terms(with: &Value) -> Result<Option<GrantTerms>, String> {
     };
     let until = number("until")?.map(Duration::from_millis);
     let when = how.get("when").and_then(Value::as_str).map(str::trim);
-    Ok(Some(GrantTerms {
-        expires_at: until.and_then(|until| UNIX_EPOCH.checked_add(until)),
-        max_uses: number("uses")?,
-        condition: when.filter(|when| !when.is_empty()).map(str::to_owned),
-        all_callers: how.get("all_callers").and_then(Value::as_bool) == Some(true),
-    }))
+    let mut terms = GrantTerms::default();
+    terms.expires_at = until.and_then(|until| UNIX_EPOCH.checked_add(until));
+    terms.max_uses = number("uses")?;
+    terms.condition = when.filter(|when| !when.is_empty()).map(str::to_owned);
+    terms.all_callers = how.get("all_callers").and_then(Value::as_bool) == Some(true);
+    Ok(Some(terms))
 }
 
 pub(super) fn decision_result(result: Result<(), ApprovalError>, id: &str) -> ActionResult {

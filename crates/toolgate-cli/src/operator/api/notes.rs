@@ -121,9 +121,10 @@ impl OperatorApi {
         let mut notes: Vec<DefinitionNote> = Vec::new();
         for server in self.supervisor.status() {
             let failed = server.failed_lists.into_iter();
-            notes.extend(failed.map(|note| DefinitionNote {
-                server: server.id.as_str().into(),
-                ..note
+            notes.extend(failed.map(|note| {
+                let mut note = note;
+                note.server = server.id.as_str().into();
+                note
             }));
         }
         for kind in ItemKind::ALL {

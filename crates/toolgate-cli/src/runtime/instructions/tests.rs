@@ -17,12 +17,7 @@ impl Service for KnownServers {
             };
             let def = Definition::read(ask.kind, Json::from_value(&json)).unwrap();
             // As the pin layer returns it.
-            let pin = DefinitionPin {
-                digest: "d".into(),
-                state: PinState::Accepted,
-                hidden_reason: None,
-                review_flags: Vec::new(),
-            };
+            let pin = DefinitionPin::new("d", PinState::Accepted);
             Arc::new(Item::new(origin, def).with_pin(Arc::new(pin)))
         };
         let items = match ask.kind {
@@ -40,9 +35,10 @@ impl Service for KnownServers {
             }
             ItemKind::Template | ItemKind::Prompt | ItemKind::Skill => Vec::new(),
         };
-        let about = |server: &str| ServerInstructions {
-            server: Some(server.into()),
-            text: format!("{server} help"),
+        let about = |server: &str| {
+            let mut instructions = ServerInstructions::new(format!("{server} help"));
+            instructions.server = Some(server.into());
+            instructions
         };
         let about = vec![about("files"), about("notes"), about("nothing")];
         let catalog = Catalog::new(items).with_server_instructions(about);
@@ -59,14 +55,8 @@ impl Service for KnownServers {
 }
 
 fn instructions_for(denied: Option<&str>, most: usize) -> Option<String> {
-    let rule = |tools: &str| AccessRule {
-        tools: vec![GlobPattern::new(tools)],
-        callers: Vec::new(),
-        except: Vec::new(),
-        when: None,
-        action: RuleAction::Deny,
-        label: "rule 1".to_owned(),
-    };
+    let rule =
+        |tools: &str| AccessRule::new("rule 1", RuleAction::Deny, vec![GlobPattern::new(tools)]);
     let instructions = VisibleInstructions {
         known: Arc::new(KnownServers),
         access: AccessRules::new(denied.into_iter().map(rule).collect()),

@@ -37,25 +37,16 @@ impl CallerConnections {
         {
             return Ok(catalog.clone());
         }
+        let mut request = ask;
+        request.only_name = None;
         // List everything: an answer for a single item must not become the list of all callers.
-        let listed = self
-            .list_on_connection(
-                server,
-                ListRequest {
-                    only_name: None,
-                    ..ask
-                },
-            )
-            .await;
+        let listed = self.list_on_connection(server, request).await;
         let known = known.map(|(catalog, _)| catalog);
         match (listed, known) {
             (Ok(catalog), known) => {
                 lock(&self.catalogs)[kind as usize] = Some((catalog.clone(), Instant::now()));
                 if known.is_none_or(|known| !known.is_same_snapshot(&catalog)) {
-                    server.mark_stale(&ChangeSet {
-                        lists: vec![kind],
-                        updated: Vec::new(),
-                    });
+                    server.mark_stale(&ChangeSet::of_lists(vec![kind]));
                 }
                 Ok(catalog)
             }

@@ -78,12 +78,11 @@ impl CallerConnections {
             caller: &caller,
             old_token: self.rejected_token(&caller).await,
         };
-        Ok(Outcome::InputRequired(InputRequests {
-            requests: vec![InputRequest {
+        Ok(Outcome::InputRequired(InputRequests::new(vec![
+            InputRequest {
                 key: SIGN_IN_REQUEST_KEY.to_owned(),
                 kind: InputRequestKind::SignIn(pages.input_request(&lacking, opened)),
-            }],
-            ..InputRequests::default()
-        }))
+            },
+        ])))
     }
 }

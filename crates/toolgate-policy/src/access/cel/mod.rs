@@ -25,6 +25,7 @@ use value::CelValue;
 
 /// Limits on the size of a CEL condition and on its evaluation.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[non_exhaustive]
 pub struct CelLimits {
     /// Maximum length of the condition's source text, in bytes. Default: 4096.
     pub bytes: usize,

@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 
 /// Names of the top-level call arguments that CEL conditions read: certain ones, or any.
 #[derive(Clone, Debug, Eq, PartialEq)]
+#[non_exhaustive]
 pub enum ArgumentNames {
     /// The CEL conditions read only call arguments with these names; possibly none.
     Some(BTreeSet<String>),

@@ -7,6 +7,7 @@ use toolgate_core::{Call, Caller, Item};
 /// Everything about a call that must match for a person's approval to authorize it: caller, item, definition,
 /// arguments.
 #[derive(Clone, Debug, Eq, PartialEq)]
+#[non_exhaustive]
 pub struct ApprovalBinding {
     /// Caller whose call the approval authorizes.
     pub caller: Caller,

@@ -134,13 +134,12 @@ fn seen(value: &Value) -> Option<RequestInfo> {
     let text = |key: &str| Some(value.get(key)?.as_str()?.to_owned());
     let transport = value.get("transport")?.as_str()?;
     let known = ["http", "stdio", "console", "terminal"];
-    Some(RequestInfo {
-        revision: text("revision")?.into(),
-        transport: known.into_iter().find(|t| *t == transport).unwrap_or(""),
-        client: text("client").map(Into::into),
-        request: text("request"),
-        transport_parts: None,
-    })
+    let mut info = RequestInfo::default();
+    info.revision = text("revision")?.into();
+    info.transport = known.into_iter().find(|t| *t == transport).unwrap_or("");
+    info.client = text("client").map(Into::into);
+    info.request = text("request");
+    Some(info)
 }
 
 /// Converts a time to Unix milliseconds.

@@ -21,6 +21,7 @@ const TOO_MANY_GRANTS_REASON: &str =
 
 /// Terms of an approver's decision to approve a call: edited arguments, or a grant for later calls.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct ApprovalTerms {
     /// Arguments with which the approver replaces those of the call. Every rule judges it like the original arguments
     /// before anything is sent.

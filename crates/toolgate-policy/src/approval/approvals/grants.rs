@@ -15,6 +15,7 @@ pub(super) const GRANTS_TABLE: &str = "grants";
 
 /// Scope of a grant (remembered approval): expiry, number of uses, condition and callers.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct GrantTerms {
     /// Expiry of the grant. Default: [`ApprovalLimits::default_grant_lifetime`] from now. Maximum:
     /// [`ApprovalLimits::max_grant_lifetime`] from now.
@@ -30,6 +31,7 @@ pub struct GrantTerms {
 /// View of a grant, an approval that is remembered for later calls of a tool. It satisfies an ask rule and never
 /// overrides a deny rule.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct GrantView {
     /// Id of the grant, `g-…`.
     pub id: Arc<str>,

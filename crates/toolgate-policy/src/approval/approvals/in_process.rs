@@ -127,24 +127,22 @@ impl InProcessConfirm {
         item: &Arc<Item>,
         reasons: Vec<String>,
     ) -> InputRequests {
-        let approval = ApprovalRequest {
-            id: call.id.clone(),
-            item: item.clone(),
-            arguments: call.arguments().raw().clone(),
-            reasons,
-            expires: SystemTime::now() + REPORTED_LIFETIME,
-            via_client: self.via_client,
-            waiter: Arc::new(NeverDecided),
-        };
+        let mut approval = ApprovalRequest::new(
+            call.id.clone(),
+            item.clone(),
+            call.arguments().raw().clone(),
+            SystemTime::now() + REPORTED_LIFETIME,
+            Arc::new(NeverDecided),
+        );
+        approval.reasons = reasons;
+        approval.via_client = self.via_client;
         let asked = (APPROVAL_SLOT.to_owned(), ASKED_VALUE.to_owned());
-        InputRequests {
-            slots: self.via_client.then_some(asked).into_iter().collect(),
-            requests: vec![InputRequest {
-                key: self.key().to_owned(),
-                kind: InputRequestKind::Approve(approval),
-            }],
-            ..InputRequests::default()
-        }
+        let mut requests = InputRequests::new(vec![InputRequest {
+            key: self.key().to_owned(),
+            kind: InputRequestKind::Approve(approval),
+        }]);
+        requests.slots = self.via_client.then_some(asked).into_iter().collect();
+        requests
     }
 }
 

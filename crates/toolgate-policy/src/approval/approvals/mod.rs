@@ -46,6 +46,7 @@ const APPROVAL_SLOT: &str = "confirm";
 ///
 /// An agent may answer instead of the user there.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[non_exhaustive]
 pub enum ClientApprovals {
     /// The caller's client is never asked for the approval.
     Never,
@@ -195,24 +196,22 @@ fn approval_request(
     opened: OpenedApproval,
     via_client: bool,
 ) -> InputRequests {
-    let approval = ApprovalRequest {
-        id: opened.id.clone(),
-        item: item.clone(),
-        arguments: call.arguments().raw().clone(),
-        reasons,
-        expires: opened.expires,
-        via_client,
-        waiter: opened.waiting,
-    };
+    let mut approval = ApprovalRequest::new(
+        opened.id.clone(),
+        item.clone(),
+        call.arguments().raw().clone(),
+        opened.expires,
+        opened.waiting,
+    );
+    approval.reasons = reasons;
+    approval.via_client = via_client;
     let asks = vec![InputRequest {
         key: APPROVAL_KEY.to_owned(),
         kind: InputRequestKind::Approve(approval),
     }];
-    InputRequests {
-        requests: asks,
-        slots: RoundSlots::from([(APPROVAL_SLOT.to_owned(), opened.id.to_string())]),
-        ..InputRequests::default()
-    }
+    let mut requests = InputRequests::new(asks);
+    requests.slots = RoundSlots::from([(APPROVAL_SLOT.to_owned(), opened.id.to_string())]);
+    requests
 }
 
 impl Confirms for ApprovalConfirm {

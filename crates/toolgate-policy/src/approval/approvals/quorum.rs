@@ -6,6 +6,7 @@ use toolgate_core::{Caller, Item};
 
 /// Rule that requires a number of approvers for calls of the matching items by the matching callers.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct QuorumRule {
     /// Patterns of the full names of items that the rule matches.
     pub tools: Vec<GlobPattern>,
@@ -15,6 +16,18 @@ pub struct QuorumRule {
     pub except: Vec<GlobPattern>,
     /// Number of different approvers that a matching call needs.
     pub required_approvers: u32,
+}
+
+impl QuorumRule {
+    /// Creates a rule for calls of all callers to the items that the patterns match.
+    pub fn new(tools: Vec<GlobPattern>, required_approvers: u32) -> QuorumRule {
+        QuorumRule {
+            tools,
+            callers: Vec::new(),
+            except: Vec::new(),
+            required_approvers,
+        }
+    }
 }
 
 /// Rules for the number of approvers that a call needs. The largest number of all matching rules applies; without a

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 /// Status of an approval of a call: pending, approved, denied, expired, revoked or spent.
 #[derive(Clone, Debug, Eq, PartialEq)]
+#[non_exhaustive]
 pub enum ApprovalStatus {
     /// The approval is not decided yet.
     Pending,

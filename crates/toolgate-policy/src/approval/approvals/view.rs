@@ -10,6 +10,7 @@ use toolgate_core::{Error, Item, Json, RequestInfo};
 
 /// Limits of the approval service: lifetimes and numbers of pending approvals and grants.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct ApprovalLimits {
     /// Time in which an approval can be decided and used by its call. Default: 600 s.
     pub approval_lifetime: Duration,
@@ -41,6 +42,7 @@ impl Default for ApprovalLimits {
 
 /// View of an approval of a call, pending or decided, for the console and the command line.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct ApprovalView {
     /// Id of the approval, `a-…`.
     pub id: Arc<str>,
@@ -78,6 +80,7 @@ pub struct ApprovalView {
 
 /// Error of deciding an approval, or of revoking a grant.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum ApprovalError {
     /// No approval or grant (remembered approval) has this id.
     Unknown,

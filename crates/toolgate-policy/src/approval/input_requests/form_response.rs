@@ -61,10 +61,12 @@ fn unknown_fields(requested: &Value, content: &Value) -> Vec<SchemaViolation> {
     let unknown = fields.filter(|(name, _)| !known.contains_key(*name));
     unknown
         .take(schema::MAX_SCHEMA_PROBLEMS)
-        .map(|(name, value)| SchemaViolation {
-            path: short(&schema::pointer_step("", name)),
-            expected: short(&schema::unknown_member("field", name, Some(known))),
-            received: schema::describe_value(value, true),
+        .map(|(name, value)| {
+            SchemaViolation::new(
+                short(&schema::pointer_step("", name)),
+                short(&schema::unknown_member("field", name, Some(known))),
+                schema::describe_value(value, true),
+            )
         })
         .collect()
 }

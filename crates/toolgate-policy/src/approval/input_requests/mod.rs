@@ -19,6 +19,7 @@ use toolgate_core::{
 
 /// Policy for form elicitations (`elicitation/create`) that servers send.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[non_exhaustive]
 pub enum ElicitationPolicy {
     /// Allows form elicitations, except those that ask for a secret.
     #[default]
@@ -31,6 +32,7 @@ pub enum ElicitationPolicy {
 
 /// Policy for sampling requests (`sampling/createMessage`) that servers send.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[non_exhaustive]
 pub enum SamplingPolicy {
     /// Rejects all sampling requests.
     #[default]
@@ -118,16 +120,16 @@ impl InputRequestPolicy {
     ) -> ClientCapabilities {
         let sampling = self.sampling.of(server);
         let free = sampling == SamplingPolicy::Unlimited;
-        ClientCapabilities {
-            elicitation: client.elicitation
-                && self.elicitation_forms.of(server) != ElicitationPolicy::Off,
-            elicitation_url: client.elicitation_url && self.elicitation_urls.of(server),
-            sampling: client.sampling && sampling != SamplingPolicy::Off,
-            sampling_tools: client.sampling_tools && free,
-            sampling_context: client.sampling_context && free,
-            roots: client.roots && self.roots.of(server),
-            extensions: client.extensions.clone(),
-        }
+        let mut capabilities = ClientCapabilities::default();
+        capabilities.elicitation =
+            client.elicitation && self.elicitation_forms.of(server) != ElicitationPolicy::Off;
+        capabilities.elicitation_url = client.elicitation_url && self.elicitation_urls.of(server);
+        capabilities.sampling = client.sampling && sampling != SamplingPolicy::Off;
+        capabilities.sampling_tools = client.sampling_tools && free;
+        capabilities.sampling_context = client.sampling_context && free;
+        capabilities.roots = client.roots && self.roots.of(server);
+        capabilities.extensions = client.extensions.clone();
+        capabilities
     }
 
     /// Allows or rejects one input request of a server, and edits its parameters where the policy requires it. A
@@ -299,8 +301,8 @@ impl InputRequestPolicy {
                 "list the roots of its caller",
                 "roots = false",
             ),
-            // Not an input request.
-            RequiredCapability::Tasks => return error,
+            // Not an input request, for example tasks.
+            _ => return error,
         };
         if !cut {
             return error;

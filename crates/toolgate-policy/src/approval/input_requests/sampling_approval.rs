@@ -44,12 +44,10 @@ pub(super) fn pending_requests(call: &Call) -> Option<InputRequests> {
         }
     };
     let asks = InputRequiredResult::read(&held).ok()?.requests;
-    Some(InputRequests {
-        requests: asks.into_iter().map(ask).collect(),
-        slots,
-        // The previous round still holds the open request at the server.
-        ..InputRequests::default()
-    })
+    // No guard: the previous round still holds the open request at the server.
+    let mut requests = InputRequests::new(asks.into_iter().map(ask).collect());
+    requests.slots = slots;
+    Some(requests)
 }
 
 /// Serializes input requests, for [`pending_requests`] to read.
@@ -144,11 +142,10 @@ impl InputRequestPolicy {
                     serialize_requests(&questions),
                 );
                 slots.insert(SAMPLING_APPROVAL_SLOT.to_owned(), id);
-                return Ok(Outcome::InputRequired(InputRequests {
-                    requests: approval.requests,
-                    slots,
-                    guard: questions.guard,
-                }));
+                let mut requests = InputRequests::new(approval.requests);
+                requests.slots = slots;
+                requests.guard = questions.guard;
+                return Ok(Outcome::InputRequired(requests));
             }
         }
         Ok(Outcome::InputRequired(questions))

@@ -18,6 +18,7 @@ use toolgate_core::{BoxFuture, Call, Error, ErrorKind, Layer, Next, Outcome};
 
 /// Limits on concurrent and queued calls per caller, tool, server and in total.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct ConcurrencyLimits {
     /// Maximum number of concurrent calls of one caller. Default: 64.
     pub per_caller: usize,

@@ -19,6 +19,7 @@ use toolgate_protocol::{json::ObjectWriter, placeholder};
 /// SVG images can hold scripts and are withheld too. Audio without a detectable format, such as raw PCM, needs the
 /// check to be turned off for its server.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct MediaSanitizer {
     /// True to check images and audio, by server. Default: all servers.
     pub check: PerServer<bool>,

@@ -37,6 +37,7 @@ const COUNTER_PREFIX: &str = "secret:";
 
 /// Policy for a secret (token, key) in content from a server.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[non_exhaustive]
 pub enum OnSecret {
     /// Replaces the secret by `[redacted:RULE]`.
     #[default]
@@ -50,6 +51,7 @@ pub enum OnSecret {
 /// Sanitizer for the redaction of secrets (tokens, keys) in content from servers: results, errors, progress, log
 /// messages, input requests and definitions.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct SecretRedactor {
     /// Policy for secrets in content, by server.
     pub on_secret: PerServer<OnSecret>,

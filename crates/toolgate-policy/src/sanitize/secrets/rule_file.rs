@@ -41,6 +41,7 @@ pub struct SecretRules {
 
 /// Error in the operator's rule file for finding secrets, with its position.
 #[derive(Clone, Debug, Eq, PartialEq)]
+#[non_exhaustive]
 pub struct SecretRulesError {
     /// Position of the error in the rule file, as a byte offset into the text.
     pub at: usize,

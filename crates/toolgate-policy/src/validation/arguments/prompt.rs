@@ -58,11 +58,11 @@ fn expected_arguments(prompt: &Definition) -> String {
 }
 
 fn problem(name: &str, expected: String, got: &str) -> SchemaViolation {
-    SchemaViolation {
-        path: truncate(&sanitize_text(&crate::validation::schema::pointer_step(
+    SchemaViolation::new(
+        truncate(&sanitize_text(&crate::validation::schema::pointer_step(
             "", name,
         ))),
         expected,
-        received: got.to_owned(),
-    }
+        got,
+    )
 }

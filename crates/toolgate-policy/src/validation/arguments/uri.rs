@@ -9,6 +9,7 @@ use toolgate_core::SchemaViolation;
 
 /// Accepted spellings of resource URIs in calls (`resources/read`): canonical ones or all.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[non_exhaustive]
 pub enum UriSpelling {
     /// Only canonical URI spellings, which the URL Standard leaves unchanged. Escapes and differences that cannot
     /// denote another resource are accepted.
@@ -28,11 +29,7 @@ pub(super) fn problems(uri: &str, spelling: UriSpelling) -> Vec<SchemaViolation>
         (None, UriSpelling::Canonical) => spelling_problem(uri),
         (None, UriSpelling::Verbatim) => None,
     };
-    let problem = |(expected, got): (String, &str)| SchemaViolation {
-        path: "/uri".to_owned(),
-        expected,
-        received: got.to_owned(),
-    };
+    let problem = |(expected, got): (String, &str)| SchemaViolation::new("/uri", expected, got);
     found.map(problem).into_iter().collect()
 }
 

@@ -8,6 +8,7 @@ use toolgate_core::Json;
 
 /// Bounds on the size and cost of one JSON Schema of a tool. A tool with a schema that exceeds them is withheld.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[non_exhaustive]
 pub struct SchemaBounds {
     /// Maximum size of the JSON Schema, in bytes. Default: 64 KiB.
     pub bytes: usize,

@@ -46,6 +46,7 @@ pub(crate) fn fits(compiled: &CompiledSchema, value: &JsonView<'_>) -> bool {
 
 /// Policy for required tool arguments that have a `default` in the schema.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[non_exhaustive]
 pub enum RequiredDefaults {
     /// Required arguments with a default may be omitted: the server fills them in.
     #[default]
@@ -119,12 +120,12 @@ fn nanos(time: Duration) -> u64 {
 }
 
 fn too_much(time: Duration) -> SchemaViolation {
-    SchemaViolation {
-        path: String::new(),
-        expected: "a value that is cheaper to check against this schema".to_owned(),
-        received: format!(
+    SchemaViolation::new(
+        "",
+        "a value that is cheaper to check against this schema",
+        format!(
             "a value that could take longer than {} ms to check (`schema_milliseconds`)",
             time.as_millis()
         ),
-    }
+    )
 }

@@ -38,11 +38,7 @@ pub(crate) fn problems(schema: &SchemaValidator, value: &Value) -> Vec<SchemaVio
             "at most {} levels of nesting, the limit for this schema",
             schema.depth
         );
-        return vec![SchemaViolation {
-            path: String::new(),
-            expected,
-            received: "more".to_owned(),
-        }];
+        return vec![SchemaViolation::new("", expected, "more")];
     }
     if schema
         .plain
@@ -54,23 +50,19 @@ pub(crate) fn problems(schema: &SchemaValidator, value: &Value) -> Vec<SchemaVio
     let validator = match schema.validator() {
         Ok(validator) => validator,
         Err(why) => {
-            return vec![SchemaViolation {
-                path: String::new(),
-                expected: "a usable schema".to_owned(),
-                received: format!("a schema that cannot be used: {why}"),
-            }];
+            return vec![SchemaViolation::new(
+                "",
+                "a usable schema",
+                format!("a schema that cannot be used: {why}"),
+            )];
         }
     };
     let time = schema.time * backtracking::MAX_MATCH_TIME_FACTOR;
     let found = backtracking::bounded(time, || found(schema, validator, value));
     found.unwrap_or_else(|pattern| {
-        vec![SchemaViolation {
-            path: String::new(),
-            expected: truncate(&sanitize_text(&format!(
+        vec![SchemaViolation::new("", truncate(&sanitize_text(&format!(
                 "text that the pattern {pattern} can be matched against in bounded time (it has look-around or back-references)"
-            ))),
-            received: "text for which it takes too long".to_owned(),
-        }]
+            ))), "text for which it takes too long")]
     })
 }
 
@@ -79,11 +71,11 @@ fn found(schema: &SchemaValidator, validator: &Validator, value: &Value) -> Vec<
         return Vec::new();
     }
     if !schema.cost.may_list_errors(value) {
-        return vec![SchemaViolation {
-            path: String::new(),
-            expected: "a value that fits the schema; there are too many errors to list".to_owned(),
-            received: describe_value(value, true),
-        }];
+        return vec![SchemaViolation::new(
+            "",
+            "a value that fits the schema; there are too many errors to list",
+            describe_value(value, true),
+        )];
     }
     validator
         .iter_errors(value)
@@ -139,11 +131,11 @@ fn problem(schema: &SchemaValidator, error: &ValidationError<'_>) -> SchemaViola
         }
         _ => {}
     }
-    SchemaViolation {
-        path: truncate(&sanitize_text(&path)),
-        expected: truncate(&sanitize_text(&expected)),
-        received: got,
-    }
+    SchemaViolation::new(
+        truncate(&sanitize_text(&path)),
+        truncate(&sanitize_text(&expected)),
+        got,
+    )
 }
 
 /// Appends a member name to a JSON pointer.

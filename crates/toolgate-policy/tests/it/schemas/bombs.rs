@@ -387,11 +387,9 @@ pub(super) async fn explode(
 }
 
 async fn explode_at(bounds: SchemaBounds, tools: Tools, value: Json, caller: &Caller) -> String {
-    let standard = Policy {
-        rate: RateLimiter::new(Vec::new(), RateQuota::per_minute(1_000_000)),
-        schemas: SchemaSanitizer(bounds),
-        ..Policy::default()
-    };
+    let mut standard = Policy::default();
+    standard.rate = RateLimiter::new(Vec::new(), RateQuota::per_minute(1_000_000));
+    standard.schemas = SchemaSanitizer(bounds);
     let pipeline = standard.over(Arc::new(tools));
     let listed = pipeline
         .list(ListRequest::all(caller.clone(), ItemKind::Tool))
@@ -516,9 +514,10 @@ async fn the_time_is_a_setting() {
     let schema = of_x(json!({"items": {"anyOf": kinds}}));
     let value = json!({"x": many(20_000, |n| json!(n))});
     let caller = Caller::new("key:test");
-    let with = |time| SchemaBounds {
-        time,
-        ..SchemaBounds::default()
+    let with = |time| {
+        let mut bounds = SchemaBounds::default();
+        bounds.time = time;
+        bounds
     };
     let short = with(Duration::from_micros(1));
     let said = explode(short, &schema, &value, &caller).await;

@@ -528,13 +528,8 @@ impl ClientBuilder {
     /// Returns the patterns as access rules, for full names of the form `server.tool`.
     pub(super) fn access(&self, server: &str) -> AccessRules {
         let full = |pattern: &String| GlobPattern::new(format!("{server}.{pattern}"));
-        let rule = |patterns: &[String], then, label: &str| AccessRule {
-            tools: patterns.iter().map(full).collect(),
-            callers: Vec::new(),
-            except: Vec::new(),
-            when: None,
-            action: then,
-            label: label.to_owned(),
+        let rule = |patterns: &[String], then, label: &str| {
+            AccessRule::new(label, then, patterns.iter().map(full).collect())
         };
         let mut rules = vec![rule(
             &self.deny,

@@ -266,10 +266,8 @@ impl Client {
         &self,
         resources: impl IntoIterator<Item = S>,
     ) -> Result<ChangeStream, Error> {
-        let want = ChangeFilter {
-            uris: resources.into_iter().map(Into::into).collect(),
-            ..ChangeFilter::all_lists(self.0.caller.clone())
-        };
+        let mut want = ChangeFilter::all_lists(self.0.caller.clone());
+        want.uris = resources.into_iter().map(Into::into).collect();
         self.0.service.changes(want).await
     }
 
@@ -327,10 +325,8 @@ impl Client {
     /// Returns the server's instructions for the model, sanitized. `None` if they changed since they were pinned.
     pub fn instructions(&self) -> Option<String> {
         let words = self.0.remote.instructions()?;
-        let about = ServerInstructions {
-            server: Some(self.0.id.clone()),
-            text: words.to_owned(),
-        };
+        let mut about = ServerInstructions::new(words);
+        about.server = Some(self.0.id.clone());
         let pins = self.0.pins.as_ref();
         let known = pins.is_none_or(|pins| pins.accepts_instructions(&about));
         known.then(|| toolgate_policy::sanitize_text(words).into_owned())

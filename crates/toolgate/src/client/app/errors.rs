@@ -7,11 +7,7 @@ use toolgate_core::{Error, ErrorKind, SchemaViolation};
 pub(super) fn invalid_arguments(expected: &str, got: impl Into<String>) -> Error {
     let got = got.into();
     let text = format!("the arguments cannot be sent: expected {expected}, got {got}");
-    let problem = SchemaViolation {
-        path: String::new(),
-        expected: expected.to_owned(),
-        received: got,
-    };
+    let problem = SchemaViolation::new("", expected, got);
     Error::new(ErrorKind::InvalidArguments(vec![problem]), text)
 }
 

@@ -103,15 +103,14 @@ impl InputResponder {
     /// Returns the client capabilities to declare.
     pub(super) fn capabilities(&self, extensions: Option<Json>) -> ClientCapabilities {
         let has = &self.0.functions;
-        ClientCapabilities {
-            elicitation: has.form.is_some() || has.manual.contains(&InputKind::Form),
-            elicitation_url: has.page.is_some() || has.manual.contains(&InputKind::Url),
-            sampling: has.sample.is_some() || has.samples_by_hand(),
-            sampling_tools: has.samples_tools(),
-            roots: has.roots.is_some(),
-            extensions,
-            ..ClientCapabilities::default()
-        }
+        let mut capabilities = ClientCapabilities::default();
+        capabilities.elicitation = has.form.is_some() || has.manual.contains(&InputKind::Form);
+        capabilities.elicitation_url = has.page.is_some() || has.manual.contains(&InputKind::Url);
+        capabilities.sampling = has.sample.is_some() || has.samples_by_hand();
+        capabilities.sampling_tools = has.samples_tools();
+        capabilities.roots = has.roots.is_some();
+        capabilities.extensions = extensions;
+        capabilities
     }
 
     /// Returns a receiver of the number of open input requests.
@@ -281,13 +280,10 @@ impl InputResponder {
 
     /// Sanitizes and checks an input request that came outside of a pipeline, by the same rules.
     fn sanitize(&self, ask: InputRequestKind) -> Result<InputRequestKind, Error> {
-        let mut questions = InputRequests {
-            requests: vec![InputRequest {
-                key: "question".to_owned(),
-                kind: ask,
-            }],
-            ..InputRequests::default()
-        };
+        let mut questions = InputRequests::new(vec![InputRequest {
+            key: "question".to_owned(),
+            kind: ask,
+        }]);
         let scrubs: [&dyn Sanitizer; 3] = [&self.0.size, &TextSanitizer, &self.0.secrets];
         for scrub in scrubs {
             scrub.sanitize(None, None, UntrustedContent::InputRequests(&mut questions))?;

@@ -192,21 +192,18 @@ impl ClientBuilder {
         let (id, pins) = (origin.server.clone(), self.policy.pins.clone());
         if let (Some(pins), Some(text)) = (&pins, remote.instructions()) {
             let server = Some(id.clone());
-            pins.observe_instructions(&ServerInstructions {
-                server,
-                text: text.to_owned(),
-            })
-            .await?;
+            let mut instructions = ServerInstructions::new(text);
+            instructions.server = server;
+            pins.observe_instructions(&instructions).await?;
         }
         let server = Arc::new(UnlistedResources {
             server: remote.clone(),
             origin,
         });
-        let seen = Arc::new(RequestInfo {
-            revision: remote.revision().into(),
-            transport,
-            ..RequestInfo::default()
-        });
+        let mut info = RequestInfo::default();
+        info.revision = remote.revision().into();
+        info.transport = transport;
+        let seen = Arc::new(info);
         let client = Client::new(ClientState {
             service: Arc::new(self.policy.over(server)),
             remote,

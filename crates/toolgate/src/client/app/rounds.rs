@@ -181,10 +181,10 @@ fn next_round(
     answers: Vec<(String, Json)>,
     input: InputRequests,
 ) -> PendingInputGuard {
-    call.round = Round {
-        number: call.round.number + 1,
-        answers,
-        slots: input.slots,
-    };
+    let mut round = Round::default();
+    round.number = call.round.number + 1;
+    round.answers = answers;
+    round.slots = input.slots;
+    call.round = round;
     input.guard
 }

@@ -112,11 +112,7 @@ impl HttpConnectionPool {
         let Some(who) = &self.credentials else {
             return self.send_once(&leaves, leaves.headers).await;
         };
-        let leaving = CredentialRequest {
-            method: &leaves.method,
-            uri: leaves.uri,
-            operation: leaves.operation,
-        };
+        let leaving = CredentialRequest::new(&leaves.method, leaves.uri, leaves.operation);
         let mut before = 0;
         loop {
             let sent = who.headers(leaving).await.map_err(missing_token)?;
@@ -129,19 +125,14 @@ impl HttpConnectionPool {
                 response.extensions_mut().insert(SentCredentials(sent));
                 return Ok(response);
             }
-            let refusal = RejectedResponse {
-                status,
-                headers: response.headers(),
-                sent_headers: &sent,
-                previous_rejections: before,
-            };
+            let refusal = RejectedResponse::new(status, response.headers(), &sent, before);
             match who
                 .on_rejection(leaving, refusal)
                 .await
                 .map_err(missing_token)?
             {
                 RetryDecision::Retry => before += 1,
-                RetryDecision::GiveUp => {
+                _ => {
                     response.extensions_mut().insert(SentCredentials(sent));
                     return Ok(response);
                 }

@@ -16,6 +16,7 @@ pub struct HostGuard {
 
 /// Reason why [`HostGuard`] rejects an HTTP request: its `Host` or its `Origin`.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[non_exhaustive]
 pub enum HostGuardError {
     /// The `Host` header is not allowed, or there is not exactly one.
     Host,

@@ -38,6 +38,7 @@ use toolgate_protocol::{
 
 /// Limits of an HTTP endpoint that serves MCP: timeouts, sessions and streams.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct HttpLimits {
     /// Time limit for receiving a request body; 60 s.
     pub body_timeout: Duration,

@@ -23,6 +23,7 @@ const MAX_STREAMS_PER_SESSION: usize = 256;
 
 /// Limits on the events that are stored so that clients can resume an SSE stream (`Last-Event-ID`).
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct ResumeLimits {
     /// Time for which an SSE stream can be resumed after its connection was lost or its last message was sent; 5
     /// minutes. Zero disables resumption.

@@ -25,6 +25,7 @@ use std::time::Duration;
 
 /// Limits of the MCP tasks of a server: number, lifetime, size of results and polling.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct TaskLimits {
     /// Maximum number of tasks of one caller; 64.
     pub per_caller: usize,
@@ -58,6 +59,7 @@ impl Default for TaskLimits {
 
 /// Tool calls that an MCP server turns into tasks: none, those of marked tools, or all.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[non_exhaustive]
 pub enum TaskOffer {
     /// No call becomes a task.
     #[default]
@@ -70,6 +72,7 @@ pub enum TaskOffer {
 
 /// View of an MCP task for operators: its call, caller, tool and status.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct TaskView {
     /// Id of the call that became the task, as in the audit log.
     pub call: std::sync::Arc<str>,

@@ -162,10 +162,8 @@ fn read_state(text: Vec<u8>, task: &ServerTask) -> Option<RecoveredCall> {
         .filter_map(|(key, kept)| Some((key.into_owned(), kept.string()?)))
         .collect();
     let able = json.get("abilities")?;
-    let mut abilities = ClientCapabilities {
-        extensions: able.get("extensions"),
-        ..ClientCapabilities::default()
-    };
+    let mut abilities = ClientCapabilities::default();
+    abilities.extensions = able.get("extensions");
     for (name, ability) in CAPABILITY_NAMES
         .into_iter()
         .zip(capability_flags(&mut abilities))
@@ -192,28 +190,25 @@ fn read_state(text: Vec<u8>, task: &ServerTask) -> Option<RecoveredCall> {
         task.tool.clone(),
         json.get("arguments")?,
     );
-    call.round = Round {
-        number: u32::try_from(json.get("round")?.u64()?)
-            .ok()?
-            .checked_add(1)?,
-        answers: Vec::new(),
-        slots,
-    };
+    let mut round = Round::default();
+    round.number = u32::try_from(json.get("round")?.u64()?)
+        .ok()?
+        .checked_add(1)?;
+    round.slots = slots;
+    call.round = round;
     call.capabilities = abilities;
     let trace = json.get("trace")?;
     let of_trace = ["traceparent", "tracestate", "baggage"].map(|key| trace.get(key));
     call.trace = TraceContext::read(of_trace.each_ref().map(Option::as_ref));
-    call.request_info = Arc::new(RequestInfo {
-        revision: dialect.revision.into(),
-        transport: match text("transport")?.as_str() {
-            "http" => "http",
-            "stdio" => "stdio",
-            _ => "",
-        },
-        client: text("client").map(Into::into),
-        request: None,
-        transport_parts: None,
-    });
+    let mut info = RequestInfo::default();
+    info.revision = dialect.revision.into();
+    info.transport = match text("transport")?.as_str() {
+        "http" => "http",
+        "stdio" => "stdio",
+        _ => "",
+    };
+    info.client = text("client").map(Into::into);
+    call.request_info = Arc::new(info);
     Some(RecoveredCall {
         dialect,
         since,

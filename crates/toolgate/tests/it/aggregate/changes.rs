@@ -13,11 +13,9 @@ use toolgate::{
 };
 
 async fn hear(service: &dyn Service, lists: &[ItemKind], uris: &[&str]) -> ChangeStream {
-    let want = ChangeFilter {
-        lists: lists.to_vec(),
-        uris: uris.iter().map(|uri| (*uri).to_owned()).collect(),
-        ..ChangeFilter::all_lists(who())
-    };
+    let mut want = ChangeFilter::all_lists(who());
+    want.lists = lists.to_vec();
+    want.uris = uris.iter().map(|uri| (*uri).to_owned()).collect();
     service.changes(want).await.unwrap()
 }
 

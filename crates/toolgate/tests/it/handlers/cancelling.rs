@@ -92,10 +92,8 @@ async fn the_token_is_cancelled_when_the_caller_cancels() {
 
 #[tokio::test]
 async fn the_token_is_cancelled_when_the_call_times_out() {
-    let short = CallTimeout {
-        max: Duration::from_millis(50),
-        ..CallTimeout::default()
-    };
+    let mut short = CallTimeout::default();
+    short.max = Duration::from_millis(50);
     let (server, mut events) = server(short);
     let mut peer = Peer::open(&server, NEWEST_REVISION, json!({})).await;
     peer.send_request("tools/call", json!({"name": "block"}))

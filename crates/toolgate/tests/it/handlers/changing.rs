@@ -142,10 +142,8 @@ async fn a_wrong_definition_is_refused_while_running() {
 /// Holds: PAG-03
 #[tokio::test]
 async fn a_cursor_keeps_its_place() {
-    let limits = ServerLimits {
-        page_items: 2,
-        ..ServerLimits::default()
-    };
+    let mut limits = ServerLimits::default();
+    limits.page_items = 2;
     for revision in REVISIONS {
         let server = ["a", "b", "c"].map(tool).into_iter();
         let server = server.fold(Server::new("s", "1"), Server::tool);

@@ -41,10 +41,8 @@ fn server() -> Arc<edge::ProtocolServer> {
     let asks = Tool::dynamic("asks", json!({"type": "object"}), |_, cx: Cx| async move {
         cx.ask("q", ask::text("Who?"))
     });
-    let limits = edge::ServerLimits {
-        page_items: 1,
-        ..edge::ServerLimits::default()
-    };
+    let mut limits = edge::ServerLimits::default();
+    limits.page_items = 1;
     Server::new("s", "1")
         .cache(5, true)
         .limits(limits)
@@ -407,10 +405,8 @@ async fn a_notification_over_http_is_accepted_without_a_body() {
 /// Results are streams where that is wanted; errors keep their status.
 #[tokio::test]
 async fn every_result_can_be_a_stream() {
-    let limits = edge::http::HttpLimits {
-        json_responses: false,
-        ..edge::http::HttpLimits::default()
-    };
+    let mut limits = edge::http::HttpLimits::default();
+    limits.json_responses = false;
     let service = toolgate::Http::new(server(), limits);
     for (method, status, kind) in [
         ("tools/list", 200, "text/event-stream"),

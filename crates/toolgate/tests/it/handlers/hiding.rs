@@ -73,10 +73,8 @@ async fn a_long_name_is_not_looked_up() {
     let any = ResourceTemplate::new("t://{+any}", "any", |_, _| async {
         Ok::<_, HandlerExit>("read")
     });
-    let limits = ServerLimits {
-        max_name_bytes: 128,
-        ..ServerLimits::default()
-    };
+    let mut limits = ServerLimits::default();
+    limits.max_name_bytes = 128;
     let server = Server::new("s", "1").template(any).limits(limits);
     let server = server.build().unwrap();
     let uri = |length: usize| format!("t://{}", "x".repeat(length - 4));

@@ -42,11 +42,9 @@ fn shown(session: &str) -> String {
 fn endpoint() -> HttpEndpoint {
     let inner = Server::new("inner", "1").tool(show);
     let server = Server::new("parts", "1").tool(show).mount("inner", inner);
-    let limits = HttpLimits {
-        // A reply within it is plain JSON; the bound of a hang.
-        stream_after: Duration::from_secs(10),
-        ..HttpLimits::default()
-    };
+    let mut limits = HttpLimits::default();
+    // A reply within it is plain JSON; the bound of a hang.
+    limits.stream_after = Duration::from_secs(10);
     HttpEndpoint::new(server.build().unwrap(), limits)
 }
 

@@ -27,10 +27,8 @@ fn sealed_by(key: [u8; 32]) -> Arc<edge::ProtocolServer> {
     let echo = Tool::dynamic("echo", object(), |_, cx: Cx| async move {
         Ok::<_, HandlerExit>(cx.arguments().as_str().to_owned())
     });
-    let limits = edge::ServerLimits {
-        max_in_flight: 1,
-        ..edge::ServerLimits::default()
-    };
+    let mut limits = edge::ServerLimits::default();
+    limits.max_in_flight = 1;
     let logs = Tool::dynamic("logs", object(), |_, cx: Cx| async move {
         cx.log(LogLevel::Error, "logged");
         Ok::<_, HandlerExit>("x")

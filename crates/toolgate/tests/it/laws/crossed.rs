@@ -37,10 +37,8 @@ fn echo() -> Arc<ProtocolServer> {
         tokio::time::sleep(Duration::from_millis(wait)).await;
         Ok::<_, HandlerExit>(word)
     });
-    let limits = ServerLimits {
-        max_in_flight: 4096,
-        ..ServerLimits::default()
-    };
+    let mut limits = ServerLimits::default();
+    limits.max_in_flight = 4096;
     let server = Server::new("echo", "1").tool(tool).limits(limits);
     let server = server.rate_limit(RateQuota::per_minute(100_000_000));
     server.concurrency_limit(4096, 4096).build().unwrap()

@@ -99,10 +99,7 @@ impl Slow {
                 let kind = InputRequestKind::Elicit(Json::from_value(&form));
                 let key = "q".to_owned();
                 let asks = vec![InputRequest { key, kind }];
-                Ok(Outcome::InputRequired(InputRequests {
-                    requests: asks,
-                    ..InputRequests::default()
-                }))
+                Ok(Outcome::InputRequired(InputRequests::new(asks)))
             }
             End::Never => std::future::pending().await,
         }
@@ -143,11 +140,9 @@ fn call(id: &str, name: &str) -> Call {
 
 /// A pipeline of all duties that lets one call run at a time and records in that folder.
 fn governed(end: Arc<dyn Service>, folder: &Path) -> Pipeline {
-    let standard = Policy {
-        recorder: Arc::new(AuditRecorder::in_folder(folder).unwrap()),
-        concurrency: ConcurrencyLimit::new(1, 1),
-        ..Policy::default()
-    };
+    let mut standard = Policy::default();
+    standard.recorder = Arc::new(AuditRecorder::in_folder(folder).unwrap());
+    standard.concurrency = ConcurrencyLimit::new(1, 1);
     standard.over(end)
 }
 
@@ -216,10 +211,8 @@ async fn dropped_elsewhere(most: usize, modern: bool) {
     options.probe = modern;
     let (from, to) = split(ours);
     let remote = Arc::new(RemoteServer::open(from, to, options).await.unwrap());
-    let standard = Policy {
-        concurrency: ConcurrencyLimit::new(1, 1),
-        ..Policy::default()
-    };
+    let mut standard = Policy::default();
+    standard.concurrency = ConcurrencyLimit::new(1, 1);
     let pipeline = standard.over(remote);
     assert!(
         polls(pipeline.call(call("a", "forever")), most)

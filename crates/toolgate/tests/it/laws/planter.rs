@@ -158,20 +158,14 @@ impl Planter {
         let ask = |kind| {
             let key = "q".to_owned();
             let asks = vec![InputRequest { key, kind }];
-            Ok(Outcome::InputRequired(InputRequests {
-                requests: asks,
-                ..InputRequests::default()
-            }))
+            Ok(Outcome::InputRequired(InputRequests::new(asks)))
         };
         match name {
             "fails" => Ok(Outcome::Done(Output::Tool(result(true)))),
             "broken" => Err(self.broken()),
             "invalid" => {
-                let problem = SchemaViolation {
-                    path: self.say("path"),
-                    expected: self.say("expected"),
-                    received: self.say("got"),
-                };
+                let problem =
+                    SchemaViolation::new(self.say("path"), self.say("expected"), self.say("got"));
                 Err(Error::new(
                     ErrorKind::InvalidArguments(vec![problem]),
                     self.say("invalid"),
@@ -203,11 +197,9 @@ impl Planter {
             total: None,
             message: Some(self.say("progress")),
         }));
-        call.reporter.send(ReporterEvent::Log(LogMessage {
-            level: "error".into(),
-            logger: Some(self.say("logger")),
-            data: Json::from_value(&self.tree("logged")),
-        }));
+        let mut log_message = LogMessage::new("error", Json::from_value(&self.tree("logged")));
+        log_message.logger = Some(self.say("logger"));
+        call.reporter.send(ReporterEvent::Log(log_message));
         let output = match call.op {
             Op::Tool => return self.tool(call.name()),
             _ if call.name().ends_with("broken") => return Err(self.broken()),

@@ -35,10 +35,9 @@ use toolgate_policy::{AccessRules, ConcurrencyLimit, ConcurrencyLimits, Policy};
 const CORE: &str = "2025-11-25";
 
 fn at_once() -> ServerLimits {
-    ServerLimits {
-        tasks: limits(),
-        ..ServerLimits::default()
-    }
+    let mut at_once = ServerLimits::default();
+    at_once.tasks = limits();
+    at_once
 }
 
 /// Calls a tool as a task and follows it to its end: a reply as whoever waits for the call has it.
@@ -133,10 +132,8 @@ impl Service for Begins {
 /// Serves it, and every call may become a task.
 fn serve(end: Arc<dyn Service>) -> Arc<edge::ProtocolServer> {
     let server = edge::ProtocolServer::new(end, "s", "1", at_once()).unwrap();
-    let offers = ServerCapabilities {
-        tasks: TaskOffer::Every,
-        ..ServerCapabilities::default()
-    };
+    let mut offers = ServerCapabilities::default();
+    offers.tasks = TaskOffer::Every;
     Arc::new(server.with_capabilities(offers))
 }
 
@@ -259,14 +256,11 @@ impl Service for Jobs {
 
 fn jobs(most: usize) -> (Arc<edge::ProtocolServer>, Arc<Jobs>) {
     let jobs = Arc::new(Jobs::default());
-    let duties = Policy {
-        concurrency: ConcurrencyLimit::with_queue(ConcurrencyLimits {
-            per_caller: most,
-            queue_timeout: Duration::from_secs(600),
-            ..ConcurrencyLimits::default()
-        }),
-        ..Policy::default()
-    };
+    let mut duties = Policy::default();
+    let mut limits = ConcurrencyLimits::default();
+    limits.per_caller = most;
+    limits.queue_timeout = Duration::from_secs(600);
+    duties.concurrency = ConcurrencyLimit::with_queue(limits);
     (serve(Arc::new(duties.over(jobs.clone()))), jobs)
 }
 

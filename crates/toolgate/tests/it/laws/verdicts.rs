@@ -78,13 +78,12 @@ fn rule() -> impl Strategy<Value = AccessRule> {
     let callers = prop::collection::vec(caller, 0..2);
     let when = prop::option::of(prop::sample::select(WHEN.to_vec()));
     let all = (tools, except, callers, when, then);
-    all.prop_map(move |(tools, except, callers, when, then)| AccessRule {
-        tools: patterns(tools),
-        except: patterns(except),
-        callers: patterns(callers),
-        when: when.map(|text| CelCondition::compile(text).unwrap()),
-        action: then,
-        label: "rule".to_owned(),
+    all.prop_map(move |(tools, except, callers, when, then)| {
+        let mut rule = AccessRule::new("rule", then, patterns(tools));
+        rule.except = patterns(except);
+        rule.callers = patterns(callers);
+        rule.when = when.map(|text| CelCondition::compile(text).unwrap());
+        rule
     })
 }
 

@@ -164,13 +164,12 @@ async fn a_modern_call_carries_what_the_caller_declared_and_no_more() {
         json!({})
     );
     let mut able = call("a", "{}");
-    able.capabilities = ClientCapabilities {
-        elicitation: true,
-        elicitation_url: true,
-        sampling: false,
-        roots: true,
-        ..ClientCapabilities::default()
-    };
+    let mut capabilities = ClientCapabilities::default();
+    capabilities.elicitation = true;
+    capabilities.elicitation_url = true;
+    capabilities.sampling = false;
+    capabilities.roots = true;
+    able.capabilities = capabilities;
     let (_, request) = answered(&remote, &mut peer, able, text("ok")).await;
     let meta = &request["params"]["_meta"];
     assert_eq!(

@@ -9,7 +9,7 @@ use toolgate::{
     Caller,
     edge::{ProtocolServer, stdio},
 };
-use toolgate_policy::{AuditRecorder, CallTimeout, PerServer, Policy};
+use toolgate_policy::{AuditRecorder, PerServer, Policy};
 
 const LONG: Duration = Duration::from_secs(60);
 
@@ -28,14 +28,9 @@ struct Scene {
 async fn scene(time: Duration) -> Scene {
     let folder = std::env::temp_dir().join(toolgate::ids::short_id("toolgate-test"));
     let (remote, mut peer) = legacy(json!({"tools": {}})).await;
-    let standard = Policy {
-        recorder: Arc::new(AuditRecorder::in_folder(&folder).unwrap()),
-        deadline: CallTimeout {
-            idle: PerServer::all(time),
-            ..CallTimeout::default()
-        },
-        ..Policy::default()
-    };
+    let mut standard = Policy::default();
+    standard.recorder = Arc::new(AuditRecorder::in_folder(&folder).unwrap());
+    standard.deadline.idle = PerServer::all(time);
     let front = server(Arc::new(standard.over(Arc::new(remote))));
     let (mut caller, input) = duplex(1 << 16);
     let (to, output) = duplex(1 << 16);

@@ -10,11 +10,9 @@ use toolgate::{
 };
 
 async fn hear(remote: &RemoteServer, uris: &[&str]) -> ChangeStream {
-    let want = ChangeFilter {
-        lists: Vec::new(),
-        uris: uris.iter().map(|uri| (*uri).to_owned()).collect(),
-        ..ChangeFilter::all_lists(Caller::new("test"))
-    };
+    let mut want = ChangeFilter::all_lists(Caller::new("test"));
+    want.lists = Vec::new();
+    want.uris = uris.iter().map(|uri| (*uri).to_owned()).collect();
     soon(remote.changes(want)).await.unwrap()
 }
 

@@ -7,7 +7,7 @@ use tokio::{join, time::advance};
 use toolgate::{
     Caller, Service,
     client::RemoteServer,
-    core::{Catalog, ChangeFilter, ErrorKind, ListRequest},
+    core::{Catalog, ChangeFilter, ErrorKind},
 };
 
 /// Lists while the server answers with these pages.
@@ -305,26 +305,18 @@ async fn the_time_to_live_of_a_modern_list_is_honoured() {
     remote.list(all()).await.unwrap();
     advance(Duration::from_secs(2)).await;
     list(&remote, &mut peer, &[page(0)]).await.unwrap();
+    let mut list_request = all();
+    list_request.only_name = Some("a".into());
     // Stale at once: shown, it is read again; looked up for a call, it holds a minute.
-    remote
-        .list(ListRequest {
-            only_name: Some("a".into()),
-            ..all()
-        })
-        .await
-        .unwrap();
+    remote.list(list_request).await.unwrap();
     list(&remote, &mut peer, &[page(0)]).await.unwrap();
     advance(Duration::from_secs(61)).await;
-    let (looked, ()) = join!(
-        remote.list(ListRequest {
-            only_name: Some("a".into()),
-            ..all()
-        }),
-        async {
-            let request = peer.read().await;
-            peer.reply(&request, page(u64::MAX)).await;
-        }
-    );
+    let mut list_request = all();
+    list_request.only_name = Some("a".into());
+    let (looked, ()) = join!(remote.list(list_request), async {
+        let request = peer.read().await;
+        peer.reply(&request, page(u64::MAX)).await;
+    });
     looked.unwrap();
     advance(Duration::from_secs(25 * 3600)).await;
     list(&remote, &mut peer, &[page(0)]).await.unwrap();

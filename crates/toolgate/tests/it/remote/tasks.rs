@@ -77,10 +77,9 @@ async fn a_task_is_followed_to_its_end() {
 async fn its_questions_are_asked_once() {
     let (remote, mut peer) = knowing().await;
     let mut asking = call("slow", "{}");
-    asking.capabilities = ClientCapabilities {
-        elicitation: true,
-        ..ClientCapabilities::default()
-    };
+    let mut capabilities = ClientCapabilities::default();
+    capabilities.elicitation = true;
+    asking.capabilities = capabilities;
     let ask = json!({"method": "elicitation/create", "params": {"message": "Who?",
         "requestedSchema": {"type": "object", "properties": {}}}});
     let open = task(

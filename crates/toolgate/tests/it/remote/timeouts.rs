@@ -9,7 +9,7 @@ use toolgate::{
     client::{OpenError, RemoteServer},
     core::{ChangeFilter, ItemKind, ListRequest, Op, Pipeline},
 };
-use toolgate_policy::{CallTimeout, PerServer, Policy};
+use toolgate_policy::{PerServer, Policy};
 
 /// Time limit of the options under test.
 const LIMIT: Duration = Duration::from_secs(3);
@@ -51,10 +51,8 @@ async fn without_a_call(remote: &RemoteServer, peer: &mut Peer, stateless: bool)
         let ignored_level = ignored(peer, "logging/setLevel");
         let (set, ()) = soon(async { tokio::join!(level, ignored_level) }).await;
         assert!(set.is_err());
-        let want = ChangeFilter {
-            uris: vec!["t://a".to_owned()],
-            ..ChangeFilter::all_lists(who())
-        };
+        let mut want = ChangeFilter::all_lists(who());
+        want.uris = vec!["t://a".to_owned()];
         let changes = remote.changes(want);
         let ignored_want = ignored(peer, "resources/subscribe");
         let (changes, ()) = soon(async { tokio::join!(changes, ignored_want) }).await;
@@ -132,13 +130,8 @@ async fn every_request_has_an_end_and_the_server_is_told() {
         let (remote, mut peer) = open().await;
         count += without_a_call(&remote, &mut peer, stateless).await;
         let (remote, mut peer) = open().await;
-        let standard = Policy {
-            deadline: CallTimeout {
-                idle: PerServer::all(LIMIT),
-                ..CallTimeout::default()
-            },
-            ..Policy::default()
-        };
+        let mut standard = Policy::default();
+        standard.deadline.idle = PerServer::all(LIMIT);
         let pipeline = standard.over(Arc::new(remote));
         count += calls(&pipeline, &mut peer, &lists).await;
     }

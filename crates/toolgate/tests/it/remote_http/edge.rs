@@ -22,10 +22,7 @@ use tokio::{net::TcpListener, task::JoinHandle};
 use toolgate::{
     Caller, Outcome, Service,
     client::{HttpOptions, RemoteServer},
-    edge::{
-        TaskLimits,
-        http::{Body, HttpEndpoint, HttpLimits},
-    },
+    edge::http::{Body, HttpEndpoint, HttpLimits},
 };
 
 /// A listener that serves until it is dropped.
@@ -51,10 +48,8 @@ async fn serve_this(
     front: Arc<toolgate::edge::ProtocolServer>,
     scripted: Arc<Scripted>,
 ) -> Serving {
-    let limits = HttpLimits {
-        stream_after: Duration::from_millis(50),
-        ..HttpLimits::default()
-    };
+    let mut limits = HttpLimits::default();
+    limits.stream_after = Duration::from_millis(50);
     let endpoint = HttpEndpoint::new(front, limits);
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/mcp", listener.local_addr().unwrap());
@@ -170,10 +165,8 @@ async fn cancels(serving: &Serving, remote: &RemoteServer) {
 /// Holds: XTASK-11
 #[tokio::test]
 async fn a_task_is_followed_and_ended_over_http() {
-    let quick = TaskLimits {
-        poll_interval: Duration::from_millis(50),
-        ..tasks::limits()
-    };
+    let mut quick = tasks::limits();
+    quick.poll_interval = Duration::from_millis(50);
     let (front, hand) = tasks::served(quick);
     let serving = serve_this(front.clone(), Scripted::new()).await;
     let remote = RemoteServer::connect(&serving.url, options(), HttpOptions::default());

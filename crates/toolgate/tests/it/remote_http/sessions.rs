@@ -104,10 +104,8 @@ async fn a_new_session_is_asked_to_tell_what_the_old_one_told() {
         assert_eq!(asked.header("mcp-session-id"), Some(session));
         asked.result(json!({})).await;
     };
-    let want = ChangeFilter {
-        uris: vec!["t://a".to_owned()],
-        ..ChangeFilter::all_lists(Caller::new("test"))
-    };
+    let mut want = ChangeFilter::all_lists(Caller::new("test"));
+    want.uris = vec!["t://a".to_owned()];
     let (changes, ()) = soon(async { tokio::join!(remote.changes(want), subscribed("s1")) }).await;
     let mut changes = changes.unwrap();
     let (outcome, ()) = soon(async {

@@ -57,12 +57,10 @@ impl Way {
             .resolve()
             .rule(judge.clone())
             .service(remote);
-        let limits = ServerLimits {
-            json: toolgate_protocol::json::JsonLimits {
-                bytes: limit,
-                ..Default::default()
-            },
-            ..ServerLimits::default()
+        let mut limits = ServerLimits::default();
+        limits.json = toolgate_protocol::json::JsonLimits {
+            bytes: limit,
+            ..Default::default()
         };
         let front = ProtocolServer::new(Arc::new(pipeline), "gate", "1", limits).unwrap();
         let endpoint = HttpEndpoint::new(Arc::new(front), HttpLimits::default());

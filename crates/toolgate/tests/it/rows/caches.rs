@@ -60,16 +60,15 @@ fn policy(dice: &mut SeededRng) -> (Table, AccessRules) {
     let table: Table = (0..CALLERS).map(|_| row(dice)).collect();
     let rules = table.iter().enumerate().map(|(caller, row)| {
         let hidden = row.iter().enumerate().filter(|(_, seen)| !**seen);
-        AccessRule {
-            tools: hidden
+        let mut rule = AccessRule::new(
+            "hidden",
+            RuleAction::Deny,
+            hidden
                 .map(|(n, _)| GlobPattern::new(format!("files.t{n}")))
                 .collect(),
-            except: Vec::new(),
-            callers: vec![GlobPattern::new(format!("c{caller}"))],
-            when: None,
-            action: RuleAction::Deny,
-            label: "hidden".to_owned(),
-        }
+        );
+        rule.callers = vec![GlobPattern::new(format!("c{caller}"))];
+        rule
     });
     let access = AccessRules::new(rules.collect()).default_action(RuleAction::Allow);
     (table, access)
@@ -134,10 +133,8 @@ async fn t40_no_caller_sees_what_another_may() {
     };
     let (mut table, access) = policy(&mut dice);
     let reloaded = Arc::new(Reloaded(Mutex::new(over(access))));
-    let limits = ServerLimits {
-        page_items: 30,
-        ..ServerLimits::default()
-    };
+    let mut limits = ServerLimits::default();
+    limits.page_items = 30;
     let front = ProtocolServer::new(reloaded.clone(), "gate", "1", limits).unwrap();
     let endpoint = HttpEndpoint::new(Arc::new(front), HttpLimits::default());
     let (mut lookups, mut reloads, mut pages, mut calls) = (0, 0, 0, 0);

@@ -255,14 +255,9 @@ fn policy(dice: &mut SeededRng) -> (Vec<Vec<RuleAction>>, AccessRules) {
             let tools: Vec<GlobPattern> = named
                 .map(|(n, _)| GlobPattern::new(format!("s.t{n}")))
                 .collect();
-            rules.push(AccessRule {
-                tools,
-                except: Vec::new(),
-                callers: vec![GlobPattern::new(format!("c{caller}"))],
-                when: None,
-                action: then,
-                label: format!("rule {}", rules.len()),
-            });
+            let mut rule = AccessRule::new(format!("rule {}", rules.len()), then, tools);
+            rule.callers = vec![GlobPattern::new(format!("c{caller}"))];
+            rules.push(rule);
         }
     }
     (table, AccessRules::new(rules))
@@ -287,11 +282,9 @@ async fn t05_one_call_has_one_verdict_and_one_record_in_every_era() {
     let mut dice = SeededRng::new(0x9e37_79b9_7f4a_7c15);
     let (table, access) = policy(&mut dice);
     let watching = Arc::new(Watching::default());
-    let standard = Policy {
-        access,
-        observer: watching.clone(),
-        ..Policy::default()
-    };
+    let mut standard = Policy::default();
+    standard.access = access;
+    standard.observer = watching.clone();
     let service = Arc::new(standard.over(Arc::new(Numbers::new())));
     let front = ProtocolServer::new(service, "s", "1", ServerLimits::default()).unwrap();
     let front = Arc::new(front);

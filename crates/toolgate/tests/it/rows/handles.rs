@@ -188,14 +188,10 @@ async fn t06_a_state_is_good_for_its_route_and_its_caller_only() {
 #[tokio::test]
 async fn t26_a_captured_session_is_no_good_after_its_end() {
     let end = |limits| route("ends", limits);
-    let idle = HttpLimits {
-        session_idle_timeout: Duration::ZERO,
-        ..HttpLimits::default()
-    };
-    let aged = HttpLimits {
-        max_session_age: Duration::ZERO,
-        ..HttpLimits::default()
-    };
+    let mut idle = HttpLimits::default();
+    idle.session_idle_timeout = Duration::ZERO;
+    let mut aged = HttpLimits::default();
+    aged.max_session_age = Duration::ZERO;
     let mut tried = 0;
     for (limits, deleted) in [(HttpLimits::default(), true), (idle, false), (aged, false)] {
         for revision in OLD {

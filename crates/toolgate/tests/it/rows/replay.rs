@@ -45,18 +45,14 @@ fn gate() -> (HttpEndpoint, Arc<Counting>) {
     let store: Arc<dyn StateStore> = Arc::new(MemoryStateStore::new());
     let approvals =
         ApprovalService::new(recorder.clone(), store.clone(), ApprovalLimits::default());
-    let operator = OperatorPolicy {
-        via_client: ClientApprovals::Always,
-        ..OperatorPolicy::new(approvals)
-    };
+    let mut operator = OperatorPolicy::new(approvals);
+    operator.via_client = ClientApprovals::Always;
     let pins = Pins::new(store, recorder.clone());
-    let route = Policy {
-        policy_id: "p1".into(),
-        access: AccessRules::default().default_action(RuleAction::Ask),
-        rate: RateLimiter::new(Vec::new(), RateQuota::per_minute(100_000)),
-        concurrency: ConcurrencyLimit::new(1000, 1000),
-        ..Policy::for_gateway(recorder, operator, pins)
-    };
+    let mut route = Policy::for_gateway(recorder, operator, pins);
+    route.policy_id = "p1".into();
+    route.access = AccessRules::default().default_action(RuleAction::Ask);
+    route.rate = RateLimiter::new(Vec::new(), RateQuota::per_minute(100_000));
+    route.concurrency = ConcurrencyLimit::new(1000, 1000);
     let end = Arc::new(Counting(Scripted::new(), AtomicUsize::new(0)));
     let service = Arc::new(route.over(end.clone()));
     let front = ProtocolServer::new(service, "gate", "1", ServerLimits::default()).unwrap();

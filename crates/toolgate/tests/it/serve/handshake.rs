@@ -155,10 +155,8 @@ async fn a_server_is_asked_for_nothing_that_it_did_not_declare() {
             let listed = soon(remote.list(ListRequest::all(who(), kind))).await;
             assert!(listed.is_ok_and(|l| l.items().is_empty()), "{kind:?}");
         }
-        let want = ChangeFilter {
-            uris: vec!["t://a".to_owned()],
-            ..ChangeFilter::all_lists(who())
-        };
+        let mut want = ChangeFilter::all_lists(who());
+        want.uris = vec!["t://a".to_owned()];
         let _changes = soon(remote.changes(want)).await;
         soon(remote.set_log_level("debug")).await.unwrap();
         // The first revision has no word for it.

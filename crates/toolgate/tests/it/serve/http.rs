@@ -18,13 +18,9 @@ const MODERN: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026
 const OPEN: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#;
 
 pub(crate) fn endpoint(scripted: std::sync::Arc<Scripted>) -> HttpEndpoint {
-    HttpEndpoint::new(
-        server(scripted),
-        HttpLimits {
-            stream_after: Duration::from_millis(50),
-            ..HttpLimits::default()
-        },
-    )
+    let mut limits = HttpLimits::default();
+    limits.stream_after = Duration::from_millis(50);
+    HttpEndpoint::new(server(scripted), limits)
 }
 
 pub(crate) async fn send(
@@ -410,10 +406,8 @@ async fn another_callers_session_is_not_there() {
 
 #[tokio::test]
 async fn one_session_over_the_limit_ends_an_idle_one_and_never_a_busy_one() {
-    let limits = HttpLimits {
-        max_sessions: 1,
-        ..HttpLimits::default()
-    };
+    let mut limits = HttpLimits::default();
+    limits.max_sessions = 1;
     let scripted = Scripted::new();
     let running = scripted.running.clone();
     let endpoint = HttpEndpoint::new(server(scripted), limits);

@@ -148,11 +148,8 @@ impl Service for Scripted {
                     std::future::pending().await
                 }
                 "invalid" => {
-                    let problem = toolgate::core::SchemaViolation {
-                        path: "/a".into(),
-                        expected: "an integer".into(),
-                        received: "a string".into(),
-                    };
+                    let problem =
+                        toolgate::core::SchemaViolation::new("/a", "an integer", "a string");
                     Err(Error::new(
                         ErrorKind::InvalidArguments(vec![problem]),
                         "invalid arguments: /a: expected an integer, got a string",

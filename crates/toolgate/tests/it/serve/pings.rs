@@ -51,10 +51,8 @@ struct Played {
 
 async fn played(ping: Option<Duration>) -> Played {
     let (told, scripted) = (Arc::<Told>::default(), Scripted::new());
-    let limits = ServerLimits {
-        ping_interval: ping,
-        ..ServerLimits::default()
-    };
+    let mut limits = ServerLimits::default();
+    limits.ping_interval = ping;
     let front = ProtocolServer::new(scripted.clone(), "s", "1", limits).unwrap();
     let front = Arc::new(front.with_rejection_log(told.clone()));
     let (near, far) = tapped(&[Side::Server]);

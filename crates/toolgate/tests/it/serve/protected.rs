@@ -88,11 +88,7 @@ fn server(issuer: &str) -> Http {
 }
 
 fn protected(server: Server, issuer: &str) -> Http {
-    let needs = ScopeRule {
-        tools: vec![GlobPattern::new("*.put")],
-        except: Vec::new(),
-        scopes: vec!["write".to_owned()],
-    };
+    let needs = ScopeRule::new(vec![GlobPattern::new("*.put")], vec!["write".to_owned()]);
     let url = Url::parse(issuer).unwrap();
     let keys = Url::parse(&format!("{issuer}/keys")).unwrap();
     let resource = ResourceServer::new(Url::parse(RESOURCE).unwrap())

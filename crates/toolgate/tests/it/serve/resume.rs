@@ -22,7 +22,7 @@ use toolgate::{
         BoxFuture, Catalog, ChangeFilter, ChangeStream, Definition, Item, ItemKind, ListRequest,
         Origin, Output, Progress, ReporterEvent,
     },
-    edge::http::{HttpEndpoint, HttpLimits, ResumeLimits},
+    edge::http::{HttpEndpoint, HttpLimits},
 };
 
 type Taken = Arc<Mutex<Option<mpsc::Receiver<Step>>>>;
@@ -105,10 +105,8 @@ async fn slow(limits: HttpLimits, revision: &str) -> Slow {
         steps: taken.clone(),
         done: done.clone(),
     };
-    let limits = HttpLimits {
-        stream_after: Duration::from_millis(20),
-        ..limits
-    };
+    let mut limits = limits;
+    limits.stream_after = Duration::from_millis(20);
     let endpoint = HttpEndpoint::new(server(Arc::new(service)), limits);
     let session = open(&endpoint, revision).await;
     Slow {
@@ -271,10 +269,8 @@ async fn two_streams_of_a_session_are_kept_apart() {
 /// A connection may be dead long before the server sees it.
 #[tokio::test]
 async fn the_connection_that_comes_back_takes_the_turn() {
-    let limits = HttpLimits {
-        keep_alive_interval: Duration::from_millis(20),
-        ..HttpLimits::default()
-    };
+    let mut limits = HttpLimits::default();
+    limits.keep_alive_interval = Duration::from_millis(20);
     let slow = slow(limits, "2025-11-25").await;
     let mut first = slow.call().await.into_body();
     let primer = next(&mut first, "id: ").await;
@@ -334,13 +330,11 @@ async fn an_id_is_good_for_its_session_only() {
 
 #[tokio::test]
 async fn a_session_keeps_so_many_bytes_and_all_of_them_so_many() {
-    let limits = |session_bytes, bytes| HttpLimits {
-        resume: ResumeLimits {
-            session_bytes,
-            total_bytes: bytes,
-            ..ResumeLimits::default()
-        },
-        ..HttpLimits::default()
+    let limits = |session_bytes, bytes| {
+        let mut limits = HttpLimits::default();
+        limits.resume.session_bytes = session_bytes;
+        limits.resume.total_bytes = bytes;
+        limits
     };
     for (limits, reply, kept) in [
         (limits(10_000, 10_000), 5000, true),
@@ -381,13 +375,8 @@ async fn settled(slow: &Slow, primer: &str) {
 #[tokio::test]
 async fn nothing_is_kept_for_longer_than_said() {
     for keep in [Duration::ZERO, Duration::from_millis(1)] {
-        let limits = HttpLimits {
-            resume: ResumeLimits {
-                keep_for: keep,
-                ..ResumeLimits::default()
-            },
-            ..HttpLimits::default()
-        };
+        let mut limits = HttpLimits::default();
+        limits.resume.keep_for = keep;
         let slow = slow(limits, "2025-11-25").await;
         let mut body = slow.call().await.into_body();
         let primer = id(&next(&mut body, "id: ").await);
@@ -407,10 +396,8 @@ async fn a_connection_may_end_before_its_stream_where_the_revision_has_that() {
         ("2025-06-18", false),
         ("2025-03-26", false),
     ] {
-        let limits = HttpLimits {
-            reconnect_after: Some(Duration::from_millis(50)),
-            ..HttpLimits::default()
-        };
+        let mut limits = HttpLimits::default();
+        limits.reconnect_after = Some(Duration::from_millis(50));
         let slow = slow(limits, revision).await;
         let mut body = slow.call().await.into_body();
         let first = next(&mut body, "").await;

@@ -247,14 +247,10 @@ async fn a_call_before_initialize_is_refused_on_record() {
 /// Holds: SSE1-02.
 #[tokio::test]
 async fn streams_have_limits() {
-    let per_caller = HttpLimits {
-        max_listen_streams_per_caller: 1,
-        ..HttpLimits::default()
-    };
-    let in_all = HttpLimits {
-        max_sessions: 1,
-        ..HttpLimits::default()
-    };
+    let mut per_caller = HttpLimits::default();
+    per_caller.max_listen_streams_per_caller = 1;
+    let mut in_all = HttpLimits::default();
+    in_all.max_sessions = 1;
     for limits in [per_caller, in_all] {
         let endpoint = endpoint(Scripted::new(), limits);
         let first = Old::open(&endpoint).await;

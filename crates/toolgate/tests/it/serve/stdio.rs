@@ -31,10 +31,8 @@ impl Client {
     )]
     fn start(in_flight: usize) -> Client {
         let (scripted, seen) = (Scripted::new(), Arc::new(Seen::default()));
-        let limits = ServerLimits {
-            max_in_flight: in_flight,
-            ..ServerLimits::default()
-        };
+        let mut limits = ServerLimits::default();
+        limits.max_in_flight = in_flight;
         let server = ProtocolServer::new(scripted.clone(), "test", "1", limits).unwrap();
         let server = Arc::new(server.with_rejection_log(seen.clone()));
         let (near, far) = tokio::io::duplex(1 << 16);

@@ -55,10 +55,8 @@ fn shelf() -> (Arc<edge::ProtocolServer>, ItemRegistry) {
         let prompt = Prompt::new(name, greet).argument("who", "Whom.", true);
         prompt.complete("who", complete)
     };
-    let limits = ServerLimits {
-        page_items: 2,
-        ..ServerLimits::default()
-    };
+    let mut limits = ServerLimits::default();
+    limits.page_items = 2;
     Server::new("shelf", "1")
         .limits(limits)
         .cache(60_000, true)

@@ -141,14 +141,10 @@ async fn tasks_of_2025_11_25_are_bound_to_their_caller_and_not_listed_to_anonymo
 /// Holds: TASK4-12
 #[tokio::test]
 async fn one_task_too_many_is_refused() {
-    let own = TaskLimits {
-        per_caller: 2,
-        ..limits()
-    };
-    let all = TaskLimits {
-        total: 2,
-        ..limits()
-    };
+    let mut own = limits();
+    own.per_caller = 2;
+    let mut all = limits();
+    all.total = 2;
     for few in [own, all] {
         one_over(few).await;
     }
@@ -181,10 +177,8 @@ async fn one_over(few: TaskLimits) {
 
 #[tokio::test]
 async fn where_there_is_no_room_the_caller_waits() {
-    let none = TaskLimits {
-        per_caller: 0,
-        ..limits()
-    };
+    let mut none = limits();
+    none.per_caller = 0;
     let (server, hand) = served(none);
     let mut peer = Peer::open(&server, NEWEST_REVISION, knows()).await;
     hand.go.notify_one();
@@ -197,10 +191,8 @@ async fn where_there_is_no_room_the_caller_waits() {
 /// Holds: TASK4-12
 #[tokio::test]
 async fn a_task_ends_with_its_time() {
-    let short = TaskLimits {
-        lifetime: Duration::from_millis(200),
-        ..limits()
-    };
+    let mut short = limits();
+    short.lifetime = Duration::from_millis(200);
     let (server, hand) = served(short);
     let mut peer = Peer::open(&server, NEWEST_REVISION, knows()).await;
     let created = peer.result("tools/call", json!({"name": "slow"})).await;
@@ -221,10 +213,8 @@ async fn a_task_ends_with_its_time() {
 
 #[tokio::test]
 async fn results_give_way_where_they_are_too_long_together() {
-    let small = TaskLimits {
-        max_result_bytes: 300,
-        ..limits()
-    };
+    let mut small = limits();
+    small.max_result_bytes = 300;
     let (server, _) = served(small);
     let mut peer = Peer::open(&server, NEWEST_REVISION, knows()).await;
     let mut ids = Vec::new();
@@ -264,10 +254,8 @@ async fn the_end_of_a_stream_ends_its_tasks() {
 /// Holds: TASK4-12
 #[tokio::test]
 async fn who_looks_too_often_is_told_when_to_look() {
-    let few = TaskLimits {
-        polls_per_minute: 60,
-        ..limits()
-    };
+    let mut few = limits();
+    few.polls_per_minute = 60;
     let (server, hand) = served(few);
     let endpoint = HttpEndpoint::new(server.clone(), HttpLimits::default());
     let created = asked(&endpoint, "a", "tools/call", json!({"name": "slow"})).await;

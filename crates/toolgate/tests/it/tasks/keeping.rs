@@ -129,10 +129,8 @@ async fn what_is_kept_is_bounded_and_ends() {
         // They are told apart by their time.
         tokio::time::sleep(Duration::from_millis(2)).await;
     }
-    let few = TaskLimits {
-        per_caller: 2,
-        ..limits()
-    };
+    let mut few = limits();
+    few.per_caller = 2;
     let (second, _) = process(&store, "second", "first", few);
     assert_eq!(look(&second, "a", &ids[0]).await["error"]["code"], -32602);
     assert_eq!(
@@ -141,10 +139,8 @@ async fn what_is_kept_is_bounded_and_ends() {
     );
     assert_eq!(store.versions("tasks").len(), 2);
     assert_eq!(store.versions("answers").len(), 2);
-    let few = TaskLimits {
-        max_result_bytes: 1,
-        ..limits()
-    };
+    let mut few = limits();
+    few.max_result_bytes = 1;
     process(&store, "third", "second", few);
     assert_eq!(store.versions("tasks").len(), 0);
     assert_eq!(store.versions("answers").len(), 0);
@@ -173,10 +169,9 @@ async fn the_first_end_is_the_one_that_is_kept() {
         may_go.lock().unwrap().recv().unwrap();
         async { Ok::<_, HandlerExit>("done") }
     });
-    let server = Server::new("busy", "1").limits(ServerLimits {
-        tasks: limits(),
-        ..ServerLimits::default()
-    });
+    let mut server_limits = ServerLimits::default();
+    server_limits.tasks = limits();
+    let server = Server::new("busy", "1").limits(server_limits);
     let server = server.tool(busy.task(TaskSupport::Required));
     let store = Arc::new(MemoryStateStore::new());
     let server = server.build().unwrap();

@@ -46,12 +46,10 @@ impl Drop for Running {
 
 /// A call that may become one becomes a task at once.
 pub(crate) fn limits() -> TaskLimits {
-    TaskLimits {
-        become_task_after: Duration::ZERO,
-        // Tests look as often as they can.
-        polls_per_minute: 1_000_000,
-        ..TaskLimits::default()
-    }
+    let mut limits = TaskLimits::default();
+    limits.become_task_after = Duration::ZERO;
+    limits.polls_per_minute = 1_000_000;
+    limits
 }
 
 pub(crate) fn served(tasks: TaskLimits) -> (Arc<ProtocolServer>, Arc<Hand>) {
@@ -125,12 +123,11 @@ pub(crate) fn served(tasks: TaskLimits) -> (Arc<ProtocolServer>, Arc<Hand>) {
     let plain = Tool::dynamic("plain", object.clone(), |_, _| async {
         Ok::<_, HandlerExit>("plain")
     });
+    let mut limits = ServerLimits::default();
+    limits.tasks = tasks;
+    limits.page_items = 2;
     let server = Server::new("slow", "1")
-        .limits(ServerLimits {
-            tasks,
-            page_items: 2,
-            ..ServerLimits::default()
-        })
+        .limits(limits)
         .tool(waits("slow", TaskSupport::Optional))
         .tool(waits("job", TaskSupport::Required))
         .tool(asks.task(TaskSupport::Required))

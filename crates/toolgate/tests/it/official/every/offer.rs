@@ -261,6 +261,8 @@ pub(super) fn offer() -> (Arc<edge::ProtocolServer>, ItemRegistry) {
     });
     let plain =
         |uri: &str| ResourceTemplate::new(uri, "plain", |_, _| async { Ok::<_, HandlerExit>("x") });
+    let mut limits = ServerLimits::default();
+    limits.page_items = PAGE;
     let mut server = Server::new("s", "1")
         .title("S")
         .description("It is S.")
@@ -268,10 +270,7 @@ pub(super) fn offer() -> (Arc<edge::ProtocolServer>, ItemRegistry) {
         .icons(icons())
         .instructions("Be kind.")
         .cache(60_000, true)
-        .limits(ServerLimits {
-            page_items: PAGE,
-            ..ServerLimits::default()
-        })
+        .limits(limits)
         .resource(resource("test://text"))
         .resource(
             Resource::fixed("test://bytes", "b", ResourceContents::bytes([0])).cache(7, false),
