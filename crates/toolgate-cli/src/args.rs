@@ -29,7 +29,7 @@ pub(crate) struct Cli {
     pub(crate) config: Option<PathBuf>,
     /// Data directory: audit log, approvals and sockets
     ///
-    /// Default: `data` of the config, else toolgate in $XDG_DATA_HOME or ~/.local/share, or
+    /// Default: `data` in the config, else toolgate in $XDG_DATA_HOME or ~/.local/share, or
     /// ~/Library/Application Support/toolgate on macOS.
     #[arg(long, global = true, value_name = "DIR", help_heading = help::GLOBAL_OPTIONS_HEADING)]
     pub(crate) data: Option<PathBuf>,
@@ -70,7 +70,7 @@ pub(crate) enum CliCommand {
         /// Name of the tool
         #[arg(value_name = "SERVER.TOOL", value_parser = tool)]
         tool: String,
-        /// Arguments, a JSON object
+        /// Arguments: a JSON object
         #[arg(value_name = "JSON", value_parser = object)]
         arguments: Option<String>,
     },
@@ -103,10 +103,10 @@ pub(crate) enum CliCommand {
     /// List or revoke remembered approvals
     #[command(subcommand)]
     Grants(GrantsCommand),
-    /// Cancel and reject the calls of a caller, a server or everyone
+    /// Cancel and reject the calls by a caller, the calls to a server, or all calls
     #[command(subcommand)]
     Freeze(FreezeCommand),
-    /// Lift the freeze of a caller, a server or everything
+    /// Lift the freeze on a caller, a server or everything
     #[command(subcommand)]
     Thaw(ThawCommand),
     /// Create, rotate, extend, list or revoke the API keys of HTTP callers
@@ -136,7 +136,7 @@ pub(crate) enum CliCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Print a new sign-in link to the console
+    /// Print a new sign-in link for the console
     Console {
         /// Name of the person who uses the link; decisions in that session are recorded under this name
         #[arg(
@@ -158,7 +158,7 @@ pub(crate) enum CliCommand {
     /// Check the config and exit
     ///
     /// Also reports rules that never decide, and rules that match nothing that the servers offer. Exit code: 0 the
-    /// config is valid, 1 a server could not be contacted or --strict found something to report, 2 the config is
+    /// config is valid, 1 a server is unavailable or --strict found something to report, 2 the config is
     /// invalid.
     Check(CheckOptions),
 }
@@ -226,7 +226,7 @@ pub(crate) struct RunOptions {
 /// Options of `toolgate explain`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ExplainOptions {
-    /// Evaluate the recorded calls of this time again, such as 7d, and count the decisions that would change
+    /// Evaluate the recorded calls of this last period again, such as 7d, and count the decisions that would change
     ///
     /// Uses the config of --config, else the default config. A tool and --caller limit the calls.
     #[arg(long, value_name = "TIME", value_parser = time, conflicts_with = "arguments")]
@@ -237,7 +237,7 @@ pub(crate) struct ExplainOptions {
     /// Name of the caller, such as key:NAME [default: an anonymous caller]
     #[arg(long, value_name = "CALLER")]
     pub(crate) caller: Option<String>,
-    /// Arguments, a JSON object
+    /// Arguments: a JSON object
     #[arg(value_name = "JSON", value_parser = object)]
     pub(crate) arguments: Option<String>,
 }
@@ -245,7 +245,7 @@ pub(crate) struct ExplainOptions {
 /// Listen options of the gateway.
 #[derive(Args, Clone, Debug, Default, Eq, PartialEq)]
 pub(crate) struct ListenOptions {
-    /// Serve HTTP on this IP address and port [default: `listen` of the config, else 127.0.0.1:8665]
+    /// Serve HTTP on this IP address and port [default: `listen` in the config, else 127.0.0.1:8665]
     #[arg(long, value_name = "IP:PORT", conflicts_with = "stdio")]
     pub(crate) listen: Option<SocketAddr>,
     /// Serve the parent process over standard input and output
@@ -271,7 +271,7 @@ pub(crate) enum TasksCommand {
 pub(crate) enum PinsCommand {
     /// List the pinned definitions and their state
     List {
-        /// Only definitions of this server
+        /// Only definitions from this server
         #[arg(value_name = "SERVER")]
         server: Option<String>,
     },
@@ -286,10 +286,10 @@ pub(crate) enum PinsCommand {
         /// Name of the definition, as `toolgate pins list` shows it
         #[arg(value_name = "SERVER.ITEM", value_parser = tool, required_unless_present = "server")]
         name: Option<String>,
-        /// Only if the digest of the current definition begins with these digits, at least 8
+        /// Only if the digest of the current definition begins with these digits (at least 8)
         #[arg(long, value_name = "DIGEST", requires = "name")]
         digest: Option<String>,
-        /// Accept all pending definitions of this server
+        /// Accept all pending definitions from this server
         #[arg(long, value_name = "SERVER", conflicts_with = "name")]
         server: Option<String>,
     },
@@ -298,7 +298,7 @@ pub(crate) enum PinsCommand {
         /// Name of the definition, as `toolgate pins list` shows it
         #[arg(value_name = "SERVER.ITEM", value_parser = tool)]
         name: String,
-        /// Only if the digest of the current definition begins with these digits, at least 8
+        /// Only if the digest of the current definition begins with these digits (at least 8)
         #[arg(long, value_name = "DIGEST")]
         digest: Option<String>,
     },
@@ -332,7 +332,7 @@ pub(crate) enum AuditCommand {
         /// Output format; ocsf and cef have one line for each completed or rejected call
         #[arg(long, value_enum, default_value_t = ExportFormat::Jsonl)]
         format: ExportFormat,
-        /// Only records of this last period, such as 30m, 12h or 7d
+        /// Only records from this last period, such as 30m, 12h or 7d
         #[arg(long, value_name = "TIME", value_parser = time)]
         since: Option<Duration>,
         /// File that stores the position of the last export; the next export continues there
@@ -380,7 +380,7 @@ pub(crate) struct AuditSearchOptions {
     /// Text that the record contains
     #[arg(long)]
     pub(crate) text: Option<String>,
-    /// Only records of this last period, such as 30m, 12h or 7d
+    /// Only records from this last period, such as 30m, 12h or 7d
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub(crate) since: Option<Duration>,
     /// Read all segments without the index, which could be tampered with to hide a record
@@ -427,7 +427,7 @@ impl Cli {
                 "--listen and --stdio must follow the command, as in: toolgate serve --stdio",
             ),
             Some(CliCommand::Run(_) | CliCommand::DemoServer) if cli.config.is_some() => conflict(
-                "--config cannot be used with this command, which serves one server without a config",
+                "--config cannot be used with `toolgate run` or `toolgate demo-server`, which use no config; remove it",
             ),
             _ => Ok(cli),
         }
@@ -444,7 +444,7 @@ impl Cli {
 
 fn time(text: &str) -> Result<Duration, String> {
     let wrong =
-        || format!("{text:?} is not a duration; write a number and s, m, h or d, such as 7d");
+        || format!("{text:?} is not a duration; write a whole number and s, m, h or d, such as 7d");
     let unit = text.chars().last().ok_or_else(wrong)?;
     let seconds = match unit {
         's' => 1,
@@ -462,16 +462,17 @@ fn public_key(text: &str) -> Result<String, String> {
     let digits = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
     match text.len() == 64 && text.bytes().all(digits) {
         true => Ok(text.to_owned()),
-        false => {
-            Err("a public key is 64 hexadecimal digits; `toolgate audit key` prints it".to_owned())
-        }
+        false => Err(
+            "a public key is 64 lowercase hexadecimal digits; copy it from `toolgate audit key`"
+                .to_owned(),
+        ),
     }
 }
 
 fn tool(text: &str) -> Result<String, String> {
     match text.split_once('.') {
         Some((server, tool)) if !server.is_empty() && !tool.is_empty() => Ok(text.to_owned()),
-        _ => Err("tools are named SERVER.TOOL; `toolgate tools` lists them".to_owned()),
+        _ => Err("the name must begin with the server, as in files.read_file; `toolgate tools`, `resources` and `prompts` list the names".to_owned()),
     }
 }
 
@@ -480,9 +481,12 @@ fn object(text: &str) -> Result<String, String> {
     let parsed: Result<&serde_json::value::RawValue, _> = serde_json::from_str(text);
     match parsed {
         Ok(_) if text.trim_start().starts_with('{') => Ok(text.to_owned()),
-        Ok(_) => Err("the arguments are not a JSON object; write {\"name\": \"value\"}".to_owned()),
+        Ok(_) => Err(
+            "the arguments are not a JSON object; write one such as {\"path\": \"/tmp\"}"
+                .to_owned(),
+        ),
         Err(error) => Err(format!(
-            "the arguments are not JSON: {error}; write an object such as {{\"path\": \"/tmp\"}}"
+            "the arguments are not valid JSON: {error}; write an object such as {{\"path\": \"/tmp\"}}"
         )),
     }
 }

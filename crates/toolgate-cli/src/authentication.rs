@@ -167,7 +167,7 @@ impl Authenticator {
                 "the bearer token is unknown".to_owned(),
                 match self.token {
                     Some(_) => {
-                        "unknown bearer token; send a key from `toolgate keys create`, or the token of the config"
+                        "unknown bearer token; send a key from `toolgate keys create`, or the token from the config"
                     }
                     None => {
                         "unknown bearer token; send a key from `toolgate keys create`"
@@ -202,7 +202,8 @@ impl Authenticator {
                 format!("the key {name} is {}", over.as_str()),
                 match over {
                     KeyEndReason::Replaced => "this key was rotated; ask the operator for the new one",
-                    _ => "this key was revoked or has expired; ask the operator for a new one",
+                    KeyEndReason::Revoked => "this key was revoked; ask the operator for a new one",
+                    KeyEndReason::Expired => "this key has expired; ask the operator for a new one",
                 },
             )),
             Err(_) => Err(self.invalid_credentials(
@@ -257,7 +258,7 @@ impl Authenticator {
         AuthRejection {
             class: AuthRejectionClass::Malformed,
             reason: why.to_owned(),
-            message: "malformed Authorization header; send it once, as Bearer and one key",
+            message: "malformed Authorization header; send it once, as Authorization: Bearer KEY",
             oauth_rejection: self.oauth_rejection(|resource| resource.reject_malformed(why)),
         }
     }

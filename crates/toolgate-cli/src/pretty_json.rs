@@ -44,8 +44,9 @@ pub(crate) fn pretty_masked(json: &Json, most: usize) -> (String, usize) {
         let end = (0..=most).rev().find(|at| show.out.is_char_boundary(*at));
         show.out.truncate(end.unwrap_or(0));
         let whole = json.as_str().len();
-        show.out
-            .push_str(&format!("\n… cut here; the arguments have {whole} bytes"));
+        show.out.push_str(&format!(
+            "\n… truncated; in compact form, the arguments are {whole} bytes long"
+        ));
     }
     (show.out, show.masked)
 }
@@ -134,7 +135,7 @@ mod tests {
         assert!(pretty(&json).contains("\"x\""));
         let (cut, _) = pretty_masked(&json, 10);
         assert!(
-            cut.starts_with("{\n  \"n\": ") && cut.contains("cut here"),
+            cut.starts_with("{\n  \"n\": ") && cut.contains("truncated"),
             "{cut}"
         );
     }

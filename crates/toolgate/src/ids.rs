@@ -83,7 +83,7 @@ impl RandomIdBuffer {
 fn fill_random(bytes: &mut [u8]) {
     // No id is safe without random bytes. The supported operating systems provide them or do not boot.
     if SystemRandom::new().fill(bytes).is_err() {
-        panic!("the operating system provides no random bytes");
+        panic!("the operating system provides no random numbers");
     }
 }
 

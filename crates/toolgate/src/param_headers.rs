@@ -16,7 +16,7 @@ const PARAM_HEADER_PREFIX: &str = "mcp-param-";
 /// Largest integer that is repeated: 2^53 - 1, the limit for exact doubles.
 const MAX_SAFE_INTEGER: u64 = (1 << 53) - 1;
 /// Expected range of a repeated number, for error messages.
-pub(crate) const SAFE_RANGE: &str = "an integer of at most 2^53-1 in size, because \"x-mcp-header\" repeats the argument as a header";
+pub(crate) const SAFE_RANGE: &str = "an integer from -(2^53-1) to 2^53-1, because \"x-mcp-header\" repeats the argument as a header";
 /// Schema keywords that hold data, not schemas: `x-mcp-header` within them has no meaning.
 const DATA_KEYWORDS: [&str; 5] = ["const", "default", "enum", "example", "examples"];
 /// Schema keywords that hold schemas under names of the author.
@@ -41,7 +41,7 @@ impl ParamHeader {
         SchemaViolation::new(
             self.path.iter().map(escaped).collect::<String>(),
             SAFE_RANGE,
-            "a number outside of that range",
+            "a number outside this range",
         )
     }
 }

@@ -258,7 +258,7 @@ fn state_rejected() -> Error {
 fn no_random_bytes() -> Error {
     Error::new(
         ErrorKind::Bug,
-        "the operating system provided no random bytes",
+        "the operating system provides no random numbers; check its random device, or restart the machine",
     )
 }
 

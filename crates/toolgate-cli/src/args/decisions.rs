@@ -10,7 +10,7 @@ pub(crate) struct ApproveOptions {
     /// ID of the pending approval, as `toolgate inbox` shows it
     #[arg(value_name = "APPROVAL_ID")]
     pub(crate) id: String,
-    /// Approve the call with these arguments instead, a JSON object
+    /// Approve the call with these arguments instead (a JSON object)
     #[arg(long, value_name = "JSON", value_parser = object, conflicts_with = "remember")]
     pub(crate) edit: Option<String>,
     /// Also approve later calls of this tool by this caller
@@ -56,7 +56,7 @@ pub(crate) enum GrantsCommand {
 /// Commands of `toolgate freeze`.
 #[derive(Clone, Debug, Subcommand)]
 pub(crate) enum FreezeCommand {
-    /// Freeze all calls of a caller
+    /// Freeze all calls by a caller
     Caller {
         /// Name of the caller, as `toolgate calls` shows it
         #[arg(value_name = "CALLER")]
@@ -87,19 +87,19 @@ pub(crate) enum FreezeCommand {
 /// Commands of `toolgate thaw`.
 #[derive(Clone, Debug, Subcommand)]
 pub(crate) enum ThawCommand {
-    /// Lift the freeze of a caller
+    /// Lift the freeze on a caller
     Caller {
         /// Name of the caller, as `toolgate freeze list` shows it
         #[arg(value_name = "CALLER")]
         name: String,
     },
-    /// Lift the freeze of a server
+    /// Lift the freeze on a server
     Server {
         /// Name of the server in the config
         #[arg(value_name = "SERVER")]
         id: String,
     },
-    /// Lift the freeze of everything; freezes of single callers and servers stay
+    /// Lift the freeze on everything; freezes on single callers and servers stay
     All,
 }
 
@@ -147,7 +147,11 @@ const MAX_TIME_SPAN: Duration = Duration::from_secs(36_525 * 24 * 3600);
 
 /// Parses a duration such as `30m`, `8h` or `7d`.
 pub(super) fn span(text: &str) -> Result<Duration, String> {
-    let wrong = || format!("{text:?} is not a duration; write one such as 30m, 8h or 7d");
+    let wrong = || {
+        format!(
+            "{text:?} is not a valid duration; write a whole number above 0 and m, h or d, such as 30m, 8h or 7d"
+        )
+    };
     let unit = match text.chars().last() {
         Some('m') => 60,
         Some('h') => 3600,
@@ -160,12 +164,16 @@ pub(super) fn span(text: &str) -> Result<Duration, String> {
     }
     let span = count.checked_mul(unit).map(Duration::from_secs);
     let span = span.filter(|span| *span <= MAX_TIME_SPAN);
-    span.ok_or_else(|| format!("{text:?} is more than 100 years; write a shorter time"))
+    span.ok_or_else(|| format!("{text:?} is longer than 100 years; write a shorter time"))
 }
 
 /// Parses `2027-01-31` (the end of the day) or `2027-01-31T18:00`, in UTC.
 pub(super) fn date(text: &str) -> Result<SystemTime, String> {
-    let wrong = || format!("{text:?} is not a date; write 2027-01-31 or 2027-01-31T18:00 (UTC)");
+    let wrong = || {
+        format!(
+            "{text:?} is not a valid date; write one such as 2027-01-31 or 2027-01-31T18:00 (UTC)"
+        )
+    };
     let (day, time) = match text.trim_end_matches('Z').split_once('T') {
         Some((day, time)) => (day, Some(time)),
         None => (text, None),
@@ -178,7 +186,7 @@ pub(super) fn date(text: &str) -> Result<SystemTime, String> {
     let date = UNIX_EPOCH + Duration::from_secs(since);
     match date > SystemTime::now() + MAX_TIME_SPAN {
         true => Err(format!(
-            "{text:?} is more than 100 years from now; write an earlier one"
+            "{text:?} is more than 100 years from now; write an earlier date"
         )),
         false => Ok(date),
     }

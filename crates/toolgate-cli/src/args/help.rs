@@ -36,11 +36,11 @@ const ENVIRONMENT: &[(&str, &str)] = &[
     ),
     (
         "XDG_DATA_HOME",
-        "Directory that contains the data directory toolgate [default: ~/.local/share]",
+        "Directory that contains the data directory, toolgate [default: ~/.local/share]",
     ),
     (
         "BROWSER",
-        "Program that opens sign-in URLs [default: the program of the desktop]",
+        "Program that opens sign-in URLs [default: the desktop's default browser]",
     ),
 ];
 
@@ -128,7 +128,7 @@ fn overview(command: &Command) -> String {
             .map(|(name, text)| (*name, (*text).to_owned())),
     ));
     sections.push(examples_section(""));
-    sections.push("Help of a command: toolgate <COMMAND> --help\n".to_owned());
+    sections.push("Help for a command: toolgate <COMMAND> --help\n".to_owned());
     let text = sections.join("\n\n");
     let options = options_only(command).render_long_help().ansi().to_string();
     let usage = command.clone().render_usage().ansi().to_string();
@@ -176,7 +176,7 @@ fn group_rows<'a>(
 ) -> impl Iterator<Item = (&'a str, String)> {
     group.commands.iter().map(|name| {
         let about = match (*name, command.find_subcommand(name)) {
-            ("help", _) => "Print the help of a command".to_owned(),
+            ("help", _) => "Print the help for a command".to_owned(),
             (_, found) => found
                 .and_then(|sub| sub.get_about())
                 .map(ToString::to_string)

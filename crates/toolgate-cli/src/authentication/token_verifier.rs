@@ -80,7 +80,7 @@ fn build_resource_server(
     }
     if auth.dpop_nonces {
         let proofs = DpopVerifier::with_nonces();
-        server = server.proofs(proofs.map_err(|_| "the system provides no random numbers")?);
+        server = server.proofs(proofs.map_err(|_| "the DPoP nonces cannot be created: the operating system provides no random numbers; check its random device, or restart the machine")?);
     }
     for (settings, secret) in auth.issuers.iter().zip(secrets) {
         let issuer = trusted_issuer(settings, secret.as_ref());

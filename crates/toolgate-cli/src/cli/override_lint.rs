@@ -63,11 +63,14 @@ fn unknown_tools(server: &ServerSettings, offered: &OfferedNames) -> Vec<String>
         let tools = names.iter().filter(|name| !name.contains(':'));
         let near = nearest_name(&full(&over.tool), tools.cloned());
         let near = near.and_then(|name| Some(name.split_once('.')?.1.to_owned()));
-        let hint = near.map_or_else(String::new, |name| format!("; did you mean {name:?}?"));
+        let hint = near.map_or_else(
+            || "; correct its name, or remove the section".to_owned(),
+            |name| format!("; did you mean {name:?}?"),
+        );
         let (id, tool, line) = (&server.id, &over.tool, over.line);
         let missing = match offered.just_asked {
-            true => format!("{id} offers no tool {tool:?}"),
-            false => format!("no gateway has listed a tool {tool:?} of {id}"),
+            true => format!("the server {id} offers no tool {tool:?}"),
+            false => format!("no gateway has listed a tool {tool:?} for the server {id}"),
         };
         format!("[server.{id}.tools.{tool}] (line {line}) has no effect: {missing}{hint}")
     };
@@ -86,7 +89,7 @@ fn duplicate_names(server: &ServerSettings) -> Vec<String> {
     let twice = by_name.iter().filter(|(_, of)| of.len() > 1);
     let note = |(name, of): (&&str, &Vec<&str>)| {
         format!(
-            "{} of {} have the same name {name:?}, so all of them are withheld; give each a different name",
+            "the tools {} of the server {} have the same name {name:?} in the config, so all of them are withheld; give each a different name",
             of.join(" and "),
             server.id
         )
@@ -119,7 +122,7 @@ fn old_names(config: &Config, server: &ServerSettings) -> Vec<String> {
             let (old, new) = (full(&over.tool), full(over.rule_name()));
             if fits(&old) && !fits(&new) {
                 notes.push(format!(
-                    "rule {} (line {}) matches {old}, which the config renames to {new}; write the new name in the rule",
+                    "rule {} (line {}) matches {old}, but not {new}, the name that the config gives to this tool; write the new name in the rule",
                     n + 1,
                     rule.line
                 ));

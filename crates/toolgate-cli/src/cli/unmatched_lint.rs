@@ -21,8 +21,8 @@ impl OfferedNames {
     /// Names the source of the names, as the end of a sentence.
     pub(crate) fn source(&self, server: &str) -> String {
         match self.just_asked {
-            true => format!("{server} offers"),
-            false => format!("a gateway has listed for {server}"),
+            true => format!("the server {server} offers"),
+            false => format!("a gateway has listed for the server {server}"),
         }
     }
 
@@ -39,7 +39,7 @@ impl OfferedNames {
         let server = glob.server().unwrap_or_default();
         let names = self.by_server.get(server).into_iter().flatten();
         let near = nearest_name(&glob.as_str().replace(['*', '?'], ""), names.cloned());
-        let hint = near.map_or_else(String::new, |name| format!("; did you mean {name:?}?"));
+        let hint = near.map_or_else(String::new, |name| format!(" (did you mean {name:?}?)"));
         let of = self.source(server);
         format!("{:?} matches no item that {of}{hint}", glob.as_str())
     }
@@ -74,7 +74,7 @@ fn rule_notes(n: usize, rule: &ConfigRule, offered: &OfferedNames) -> Vec<String
     };
     let (tools, except) = (missing(&rule.tools), missing(&rule.except));
     if tools.len() == rule.tools.len() {
-        return vec![format!("{place} never matches: {}", tools.join(", "))];
+        return vec![format!("{place} never matches: {}", tools.join("; "))];
     }
     let named = |key, notes: Vec<String>| notes.into_iter().map(move |note| (key, note));
     let notes = named("tools", tools).chain(named("except", except));

@@ -11,7 +11,7 @@ pub(crate) fn notes(rules: &[ConfigRule]) -> Vec<String> {
         if all_covered(&rule.tools, &rule.except) {
             let place = place(n, rule);
             notes.push(format!(
-                "{place} matches nothing: its \"except\" excludes all of its \"tools\""
+                "{place} matches nothing: its \"except\" excludes all of its \"tools\"; correct one of the two"
             ));
             continue;
         }
@@ -32,7 +32,7 @@ pub(crate) fn notes(rules: &[ConfigRule]) -> Vec<String> {
             };
             let (this, that) = (place(n, rule), place(m, other));
             notes.push(format!(
-                "{this} never decides: {that} matches the same calls and {why}"
+                "{this} never decides: {that} matches the same calls and {why}; correct or remove one of them"
             ));
         }
     }
@@ -89,19 +89,20 @@ mod tests {
         let allow = "tools = [\"s.read_*\"]\naction = \"allow\"";
         let deny = "tools = [\"s.*\"]\naction = \"deny\"";
         let told = [
-            "rule 1 (line 5) never decides: rule 2 (line 8) matches the same calls and is stricter",
+            "rule 1 (line 5) never decides: rule 2 (line 8) matches the same calls and is stricter; correct or remove one of them",
         ];
         assert_eq!(noted(&[allow, deny]), told);
         let told = [
-            "rule 2 (line 8) never decides: rule 1 (line 5) matches the same calls and is stricter",
+            "rule 2 (line 8) never decides: rule 1 (line 5) matches the same calls and is stricter; correct or remove one of them",
         ];
         assert_eq!(noted(&[deny, allow]), told);
         let told = [
-            "rule 2 (line 8) never decides: rule 1 (line 5) matches the same calls and has the same action",
+            "rule 2 (line 8) never decides: rule 1 (line 5) matches the same calls and has the same action; correct or remove one of them",
         ];
         assert_eq!(noted(&[deny, "tools = [\"s.x\"]\naction = \"deny\""]), told);
-        let told =
-            ["rule 1 (line 5) matches nothing: its \"except\" excludes all of its \"tools\""];
+        let told = [
+            "rule 1 (line 5) matches nothing: its \"except\" excludes all of its \"tools\"; correct one of the two",
+        ];
         assert_eq!(
             noted(&["tools = [\"s.a\"]\nexcept = [\"s.*\"]\naction = \"deny\""]),
             told

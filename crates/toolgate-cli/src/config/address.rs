@@ -71,7 +71,9 @@ impl RemoteAddress {
             {
                 Some(path) => Err(SettingError::about(
                     path,
-                    format!("is only valid for a server with a url; write url = {EXAMPLE_URL}"),
+                    format!(
+                        "is only valid for a server with a url; add url = {EXAMPLE_URL}, or remove it"
+                    ),
                 )),
                 None => Ok(None),
             };
@@ -138,7 +140,7 @@ impl RemoteAddress {
                 return wrong(
                     "exchange",
                     format!(
-                        "has its own client_id, and no sign-in is used at this server; remove {key} from the server"
+                        "gets the tokens for this server, so no sign-in with {key} takes place; remove {key} from the server"
                     ),
                 );
             }
@@ -178,7 +180,7 @@ impl RemoteAddress {
         }
         if self.exchange.is_some() {
             return Some(
-                "is used with exchanged tokens of the callers, so these credentials would never be used; remove its exchange to sign in",
+                "is called with exchanged tokens, so credentials from a sign-in would never be used; remove its exchange to sign in",
             );
         }
         match self.sign_in {
@@ -218,7 +220,7 @@ fn check_plaintext_url(url: &MarkableText) -> Result<(), String> {
     match plaintext::secret_in_url(written).or_else(|| plaintext::secret_in_url(url.text())) {
         None => Ok(()),
         Some(why) => Err(format!(
-            "{why}, and would be in plaintext in this file; if the server accepts it in a header, write the header with {}; otherwise write {{ {} = \"…\" }}",
+            "{why}, which would be in plaintext in this file; if the server accepts it in a header, write the header with {}; otherwise write {{ {} = \"…\" }}",
             value_source::SECRET_ALTERNATIVES,
             value_source::PLAINTEXT_KEY
         )),
@@ -244,7 +246,7 @@ pub(super) fn check_header(name: &str, value: &str) -> Result<(), String> {
     let checked = HttpOptions::default().header(name, value);
     checked
         .map(drop)
-        .map_err(|bad| format!("the header {name:?} is invalid: {bad}; correct it"))
+        .map_err(|bad| format!("the header {name:?} cannot be used: {bad}"))
 }
 
 fn is_loopback(host: &str) -> bool {

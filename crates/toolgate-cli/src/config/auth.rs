@@ -111,7 +111,7 @@ impl TryFrom<ExpandedText> for AudienceName {
         match (1..=256).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_graphic()) {
             true => Ok(AudienceName(text)),
             false => Err(
-                "is not a valid audience; write the \"aud\" value that the issuer uses for this gateway, 1 to 256 ASCII characters without blanks",
+                "is not a valid audience; write the \"aud\" value that the issuer uses for this gateway, 1 to 256 ASCII characters without spaces",
             ),
         }
     }
@@ -130,9 +130,9 @@ impl TryFrom<String> for TokenPrefix {
         let plain = |b: u8| b.is_ascii_alphanumeric() || b"-._~+/".contains(&b);
         match (1..=64).contains(&text.len()) && text.bytes().all(plain) {
             true => Ok(TokenPrefix(text)),
-            false => {
-                Err("is not a valid token prefix; write 1 to 64 characters, such as \"corp_\"")
-            }
+            false => Err(
+                "is not a valid token prefix; write 1 to 64 letters, digits and any of \"-._~+/\", such as \"corp_\"",
+            ),
         }
     }
 }
@@ -253,7 +253,7 @@ impl AuthSettings {
             .map(issuer)
             .collect::<Result<_, _>>()?;
         if !ask_every && has_shared_prefix(&issuers) {
-            return wrong("issuer", "has several issuers that would introspect the same tokens, so that each sees tokens of the others; set a different token_prefix such as \"corp_\" for each (one may have none), or write danger_ask_every_issuer = true in [auth]".to_owned());
+            return wrong("issuer", "has several issuers that would introspect the same tokens, so each would see the tokens of the others; set a different token_prefix such as \"corp_\" for each (one may have none), or write danger_ask_every_issuer = true in [auth]".to_owned());
         }
         let scope = |(at, scope): (usize, ScopeSection)| {
             let path = path.key("scope").index(at);
@@ -289,7 +289,7 @@ impl IssuerSettings {
             return Err(SettingError::at_key(
                 path.clone(),
                 format!(
-                    "{id:?} cannot name an issuer, because it is the prefix of its callers' names; write 1 to 32 of a-z, 0-9 and -, but not \"key\""
+                    "{id:?} is not a valid name for an issuer, which also begins the names of its callers; write 1 to 32 of a-z, 0-9 and \"-\", but not \"key\""
                 ),
             ));
         }
@@ -307,7 +307,7 @@ impl IssuerSettings {
             return Err(SettingError::about(
                 path.key("audiences"),
                 format!(
-                    "is empty or too long; write 1 to {MAX_AUDIENCES} values that this issuer writes into \"aud\" for this gateway"
+                    "must have 1 to {MAX_AUDIENCES} entries: the values that this issuer writes into \"aud\" for this gateway"
                 ),
             ));
         }
@@ -423,9 +423,9 @@ mod tests {
         for (text, told) in [
             (
                 scope("[\"offline_access\"]"),
-                "is not a valid scope of a tool",
+                "is not a scope for tools",
             ),
-            (scope("[\"a b\"]"), "is not a valid scope of a tool"),
+            (scope("[\"a b\"]"), "is not a valid scope"),
             (scope("[]"), "name at least one scope"),
             (
                 scope("[\"a\"]").replace("files.*", "file.*"),
@@ -462,9 +462,9 @@ mod tests {
                 issuer("introspect_signed = true"),
                 "write introspect = true",
             ),
-            (issuer("audiences = []"), "is empty or too long"),
-            (issuer("audiences = [\"a b\"]"), "without blanks"),
-            (issuer("audiences = [\"\"]"), "without blanks"),
+            (issuer("audiences = []"), "must have 1 to 16 entries"),
+            (issuer("audiences = [\"a b\"]"), "without spaces"),
+            (issuer("audiences = [\"\"]"), "without spaces"),
             (
                 issuer("danger_private_addresses = \"yes\""),
                 "write true or false",
@@ -489,7 +489,7 @@ mod tests {
                 issuer(&format!(
                     "{asked}[auth.issuer.b]\nurl = \"https://b.test\"\n{asked}"
                 )),
-                "each sees tokens of the others",
+                "each would see the tokens of the others",
             ),
             (
                 issuer("kees_url = \"https://l.test\""),
@@ -505,11 +505,11 @@ mod tests {
             ),
             (
                 ISSUER.replace("issuer.corp", "issuer.key"),
-                "cannot name an issuer",
+                "is not a valid name for an issuer",
             ),
             (
                 ISSUER.replace("issuer.corp", "issuer.\"a:b\""),
-                "cannot name an issuer",
+                "is not a valid name for an issuer",
             ),
             (
                 ISSUER.replace("resource = \"https://t.test/mcp\"", ""),
@@ -549,6 +549,10 @@ mod tests {
         let danger = two.replacen("[auth]\n", "[auth]\ndanger_ask_every_issuer = true\n", 1);
         assert!(read(&danger).unwrap().auth.danger_ask_every);
         let same = two.replace(asked, &format!("{asked}token_prefix = \"b_\"\n"));
-        assert!(read(&same).unwrap_err().contains("each sees tokens"));
+        assert!(
+            read(&same)
+                .unwrap_err()
+                .contains("each would see the tokens")
+        );
     }
 }

@@ -64,7 +64,7 @@ impl AuthSettings {
             return match wild(caller) {
                 true => Ok(()),
                 false => Err(format!(
-                    "there is no caller {caller:?}; a caller with an API key is named \"key:{caller}\", others for example \"anonymous@http\""
+                    "there is no caller {caller:?}; write \"key:{caller}\" for the caller with that API key, or for example \"anonymous@http\" for callers without credentials"
                 )),
             };
         };
@@ -79,7 +79,7 @@ impl AuthSettings {
             None => hint,
         };
         Err(format!(
-            "there is no caller {caller:?}: {kind:?} is neither \"key\" nor an [auth.issuer] of this config{hint}"
+            "there is no caller {caller:?}: {kind:?} is neither \"key\" nor the name of an [auth.issuer] in this config{hint}"
         ))
     }
 }

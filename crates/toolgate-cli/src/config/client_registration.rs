@@ -132,7 +132,7 @@ impl ClientRegistration {
             return wrong(
                 "client_id",
                 &format!(
-                    "needs the issuer of the authorization server that knows this client: without it, the gateway would send the client id and its secret to any authorization server that this server names; write {EXAMPLE_ISSUER}, exactly as the authorization server identifies itself"
+                    "needs the issuer of the authorization server that knows this client: without it, the gateway would send the client id and any client secret to any authorization server that this server names; write {EXAMPLE_ISSUER}, exactly as the authorization server identifies itself"
                 ),
             );
         };
@@ -157,7 +157,7 @@ impl SignInParty {
             (SignInWord::Person, None) => Ok(SignInParty::Person),
             (SignInWord::Person, Some(_)) => Err(SettingError::about(
                 path.key("scopes"),
-                "is only used if the gateway signs in by itself; write sign_in = \"client\" too, or remove it: a person's sign-in requests the scopes that the server names",
+                "is only used if the gateway signs in by itself; write sign_in = \"client\" too, or remove the scopes: a person's sign-in requests the scopes that the server names",
             )),
             (SignInWord::Client, scopes) if client.credential_value().is_some() => {
                 Ok(SignInParty::Gateway(scopes.unwrap_or_default()))

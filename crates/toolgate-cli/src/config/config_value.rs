@@ -42,14 +42,14 @@ impl ConfigValue {
         match self {
             ConfigValue::Plaintext(text) => Ok(Secret::new(text.as_str())),
             ConfigValue::Env(name) => env(name).map(line).ok_or_else(|| {
-                format!("environment variable {name} is not set; set it where the gateway starts")
+                format!("the environment variable {name} is not set; set it in the environment in which toolgate starts")
             }),
             ConfigValue::File(path) => {
                 file::read(path, MAX_SECRET_FILE_BYTES as u64, FilePrivacy::Secret)
                     .map(line)
-                    .map_err(|why| format!("file {} {why}", path.display()))
+                    .map_err(|why| format!("the file {} {why}", path.display()))
             }
-            ConfigValue::Keyring(name) => Err(format!("{name:?} in the keyring was not read")),
+            ConfigValue::Keyring(name) => Err(format!("internal error: the keyring entry {name:?} was not read; report this")),
         }
     }
 
@@ -62,9 +62,9 @@ impl ConfigValue {
     pub(crate) fn describe_source(&self) -> String {
         match self {
             ConfigValue::Plaintext(_) => "a value".to_owned(),
-            ConfigValue::Env(name) => format!("environment variable {name}"),
-            ConfigValue::File(path) => format!("file {}", path.display()),
-            ConfigValue::Keyring(name) => format!("{name:?} in the keyring"),
+            ConfigValue::Env(name) => format!("the environment variable {name}"),
+            ConfigValue::File(path) => format!("the file {}", path.display()),
+            ConfigValue::Keyring(name) => format!("the keyring entry {name:?}"),
         }
     }
 }

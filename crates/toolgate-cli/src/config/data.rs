@@ -91,7 +91,7 @@ mod tests {
             ("data = 7", "\"data\""),
             ("data = \"\"", "is empty"),
             ("data = \"${TOOLGATE_TEST_UNSET}\"", "which is not set"),
-            ("data = \"a\"\ndata = \"b\"\n", "not TOML"),
+            ("data = \"a\"\ndata = \"b\"\n", "not valid TOML"),
         ] {
             let error = of(text).unwrap_err();
             assert!(error.contains(told), "{text}: {error}");

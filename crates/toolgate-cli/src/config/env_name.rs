@@ -14,9 +14,9 @@ impl TryFrom<String> for EnvName {
         match check_env_name(&name) {
             Ok(()) => Ok(EnvName(name)),
             // Omit the value from the error: it may be the secret itself.
-            Err(_) => {
-                Err("is not a valid name of an environment variable; write the name, not the value")
-            }
+            Err(_) => Err(
+                "is not a valid environment variable name; write the name of the variable, not its value",
+            ),
         }
     }
 }
@@ -27,7 +27,7 @@ pub(super) fn check_env_name(name: &str) -> Result<(), String> {
     match plain && !name.starts_with(|c: char| c.is_ascii_digit()) {
         true => Ok(()),
         false => Err(format!(
-            "{name:?} is not a valid name of an environment variable; write letters, digits and _"
+            "{name:?} is not a valid environment variable name; use letters, digits and \"_\", and begin with a letter or \"_\""
         )),
     }
 }

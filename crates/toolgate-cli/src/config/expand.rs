@@ -61,22 +61,22 @@ fn value_of(reference: &str, env: impl Fn(&str) -> Option<String>) -> Result<Str
         None => (reference, None),
     };
     if check_env_name(name).is_err() {
-        return Err(malformed(&format!("has \"${{{reference}}}\"")));
+        return Err(malformed(&format!(
+            "has \"${{{reference}}}\", which has no valid variable name"
+        )));
     }
     match (env(name), default) {
         (Some(value), None) => Ok(value),
         (Some(value), Some(_)) if !value.is_empty() => Ok(value),
         (_, Some(default)) => Ok(default.to_owned()),
         (None, None) => Err(format!(
-            "refers to environment variable {name}, which is not set; set it, or write ${{{name}:-default}}"
+            "refers to the environment variable {name}, which is not set; set it, or write ${{{name}:-default}}"
         )),
     }
 }
 
 fn malformed(what: &str) -> String {
-    format!(
-        "{what}, which is not a variable; write ${{NAME}}, ${{NAME:-default}}, or $${{ for a literal ${{"
-    )
+    format!("{what}; write ${{NAME}}, ${{NAME:-default}}, or $${{ for a literal ${{")
 }
 
 /// Expands `~` at the start of a path to the home directory.

@@ -37,7 +37,7 @@ pub(super) fn read(path: &Path, longest: u64, privacy: FilePrivacy) -> Result<St
     check_links(path)?;
     let seen = path.metadata().map_err(unreadable)?;
     if !seen.is_file() {
-        return Err("is not a regular file; name a regular file".to_owned());
+        return Err("is not a regular file; give the path of a regular file".to_owned());
     }
     let file = File::open(path).map_err(unreadable)?;
     // Check the open file descriptor: the path may lead to another file by now.
@@ -84,7 +84,7 @@ fn check_permissions(owner: u32, mode: u32, us: u32, privacy: FilePrivacy) -> Re
     let shown = mode & 0o777;
     match privacy {
         FilePrivacy::Config if mode & OTHERS_WRITE_BITS != 0 => Err(format!(
-            "is refused: its mode {shown:04o} lets others write to it, and it decides which programs are started; run chmod go-w on it"
+            "is refused: its mode {shown:04o} lets others write to this file, which decides which programs are started; run chmod go-w on it"
         )),
         FilePrivacy::Secret if mode & OTHERS_ACCESS_BITS != 0 => Err(format!(
             "is refused: its mode {shown:04o} lets others read or write the secret in it; run chmod 600 on it"

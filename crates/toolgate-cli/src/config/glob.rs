@@ -17,12 +17,12 @@ impl NameGlob {
         }
         if text.chars().any(|c| c.is_whitespace() || c.is_control()) {
             return Err(format!(
-                "glob {text:?} contains whitespace or a control character; write ? in its place"
+                "the glob {text:?} contains whitespace or a control character; write ? in its place"
             ));
         }
         match text.chars().find(|c| "[]{}!\\,^".contains(*c)) {
             Some(c) => Err(format!(
-                "glob {text:?} contains {c:?}, but only * and ? are supported; write several globs instead"
+                "the glob {text:?} contains {c:?}, but only * and ? are supported; write several globs instead"
             )),
             None => Ok(NameGlob(text.to_owned())),
         }

@@ -44,10 +44,10 @@ pub(super) fn read(
     if servers.is_empty() {
         return Err(json.error(
             all,
-            format!(
-                "\"mcpServers\" has no server that can be started{}",
-                first_reason(&notes)
-            ),
+            match notes.is_empty() {
+                true => "\"mcpServers\" contains no server; add one",
+                false => "\"mcpServers\" contains only disabled servers; enable one, or add one",
+            },
         ));
     }
     let mut config = Config::with_defaults(source, servers, GatewayLimits::default());
@@ -62,14 +62,14 @@ fn plaintext_notes(server: &ServerSettings) -> Vec<String> {
     let id = &server.id;
     let note = |what: String, instead: &str| {
         format!(
-            "server {id:?} has a plaintext secret in this file: {what}; it is used, because only you can read the file; better write {instead} in a toolgate.toml"
+            "the server {id:?} has a plaintext secret in this file, in {what}; toolgate uses it, because only you can read the file, but it is safer to write {instead} in a toolgate.toml"
         )
     };
     let named = |list: &[(String, ConfigValue)], key: &str| -> Vec<String> {
         let one = |(name, given): &(String, ConfigValue)| match given {
             ConfigValue::Plaintext(text) => plaintext::secret_reason(name, text).map(|_| {
                 note(
-                    format!("{name:?} in {key:?}"),
+                    format!("{name:?} of {key:?}"),
                     &format!("{key} = {{ {name} = {{ env = \"NAME\" }} }}"),
                 )
             }),
@@ -80,23 +80,17 @@ fn plaintext_notes(server: &ServerSettings) -> Vec<String> {
     let mut notes = named(&server.env, "env");
     if let Some(address) = &server.address {
         notes.extend(named(&address.headers, "headers"));
-        let url = plaintext::secret_in_url(&address.url).map(|_| "its \"url\"".to_owned());
-        notes.extend(url.map(|what| note(what, "a header")));
+        let url = plaintext::secret_in_url(&address.url).map(|_| "\"url\"".to_owned());
+        notes.extend(url.map(|what| note(what, "headers = { NAME = { env = \"NAME\" } }")));
     }
     let words = plaintext::secrets_in_command(&server.command).next();
     notes.extend(words.map(|(at, _)| {
         note(
             format!("argument {at} of \"args\""),
-            "env, if the program reads it from there",
+            "env = { NAME = { env = \"NAME\" } } (if the program reads its environment)",
         )
     }));
     notes
-}
-
-fn first_reason(notes: &[String]) -> String {
-    notes
-        .first()
-        .map_or_else(|| "; add one".to_owned(), |note| format!(": {note}"))
 }
 
 fn push_server(
@@ -111,7 +105,7 @@ fn push_server(
         Some(id) => Err(json.error(
             value,
             format!(
-                "{name:?} and an entry before it both become server id {id:?}; rename one of them"
+                "{name:?} and an entry before it both become the server id {id:?}; rename one of them"
             ),
         )),
         None => Ok(()),
@@ -128,7 +122,7 @@ fn read_entry(
     let entries = json.object(value, &format!("{name:?}"))?;
     let left_out = |why: String| {
         Ok(Err(format!(
-            "{}: server {name:?} is skipped: {why}",
+            "{}: the server {name:?} is skipped: {why}",
             json.0.position(json.offset(value))
         )))
     };
@@ -143,7 +137,7 @@ fn read_entry(
         return Err(json.error(
             value,
             format!(
-                "{name:?} cannot become a server id; rename it to 1 to 32 of a-z, 0-9 and \"-\""
+                "{name:?} cannot be turned into a server id; choose a name of 1 to 32 letters, digits and \"-\""
             ),
         ));
     }
@@ -209,7 +203,7 @@ fn read_process_server<'a>(
     let missing = || {
         json.error(
             value,
-            format!("{name:?} has no \"command\"; write \"command\": \"program\""),
+            format!("{name:?} has neither \"command\" nor \"url\"; write \"command\": \"program\" or \"url\": \"https://mcp.example.com/mcp\""),
         )
     };
     let program = text(
@@ -220,7 +214,7 @@ fn read_process_server<'a>(
     if program.is_empty() {
         return Err(json.error(
             value,
-            format!("{} is empty; write the program", what("command")),
+            format!("{} is empty; write the program to start", what("command")),
         ));
     }
     let mut command = vec![program];

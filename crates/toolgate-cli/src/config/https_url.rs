@@ -30,7 +30,7 @@ impl TryFrom<ExpandedText> for HttpsUrl {
         })?;
         match url.is_https() || url.is_loopback() {
             true => Ok(HttpsUrl { url, text }),
-            false => Err("cannot be used: http:// is allowed only for this machine, because anyone on the network path could read and change the traffic; write https://".to_owned()),
+            false => Err("cannot be used: http:// is allowed only for this machine, because anyone on the network path could read and change the traffic; write a URL that begins with https://".to_owned()),
         }
     }
 }

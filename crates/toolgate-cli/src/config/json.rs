@@ -63,7 +63,7 @@ impl<'a> JsonDocument<'a> {
         write: &str,
     ) -> Result<T, ConfigError> {
         serde_json::from_str(value.get())
-            .map_err(|_| self.error(value, format!("{what} is not {write}")))
+            .map_err(|_| self.error(value, format!("{what} must be {write}")))
     }
 
     pub(super) fn object(
@@ -95,5 +95,5 @@ pub(super) fn json_syntax_error(doc: ConfigText<'_>, error: &serde_json::Error) 
     let text = error.to_string();
     let words = text.split(" at line ").next().unwrap_or(&text);
     let place = format!("{}:{}:{}", doc.name, error.line(), error.column());
-    ConfigError::new(place, format!("not JSON: {words}"))
+    ConfigError::new(place, format!("the file is not valid JSON: {words}"))
 }

@@ -41,11 +41,11 @@ pub(crate) async fn read_secret(
     let ConfigValue::Keyring(name) = given else {
         return given.read();
     };
-    let wrong = |why: String| format!("{name:?} in the keyring: {why}");
+    let wrong = |why: String| format!("the keyring entry {name:?} cannot be read: {why}");
     match timeout(within, run_tool(name, guardian)).await {
         Ok(found) => found.map_err(wrong),
         Err(_) => Err(wrong(format!(
-            "{} did not respond within {within:?}; is the keyring locked?",
+            "{} did not respond within {within:?}; unlock the keyring",
             tool_command(name)[0]
         ))),
     }
@@ -93,7 +93,7 @@ async fn run_tool(name: &str, guardian: &Guardian) -> Result<Secret, String> {
     };
     let mut child: ChildProcess = guardian.spawn(spawn).await.map_err(|error| {
         format!(
-            "{} reads the keyring and cannot be started; install it in a directory of PATH ({error})",
+            "{}, which reads the keyring, cannot be started ({error}); install it in a directory of PATH",
             command[0]
         )
     })?;
@@ -109,7 +109,7 @@ async fn run_tool(name: &str, guardian: &Guardian) -> Result<Secret, String> {
     let text = text.trim_end_matches(['\r', '\n']);
     match exit {
         _ if text.len() > MAX_SECRET_FILE_BYTES => Err(format!(
-            "it is longer than {MAX_SECRET_FILE_BYTES} bytes, which is the limit; store a shorter one"
+            "it is longer than {MAX_SECRET_FILE_BYTES} bytes, which is the limit; store a shorter value"
         )),
         ChildExit::Code(0) if !text.is_empty() => Ok(Secret::new(text)),
         _ => Err(failure_message(
@@ -132,7 +132,7 @@ fn failure_message(tool: &str, said: &str) -> String {
             SecretRedactor::redact_for_display(line)
         ),
         None => {
-            format!("the keyring has no entry of this name for {KEYRING_SERVICE}; store it first")
+            format!("it does not exist for the service {KEYRING_SERVICE}; store it first")
         }
     }
 }

@@ -368,7 +368,7 @@ impl GatewayLimits {
             Some(seconds) if seconds > self.call_max_seconds => Err(SettingError::about(
                 path.key("call_seconds"),
                 format!(
-                    "is {seconds}; write an integer from 1 to {}",
+                    "is {seconds}; write an integer from 1 to {}, the value of call_max_seconds in [limits]",
                     self.call_max_seconds
                 ),
             )),
@@ -386,7 +386,7 @@ impl GatewayLimits {
                 return Err(SettingError::message(
                     at.unwrap_or_default(),
                     format!(
-                        "{small} is {low} and {large} is {high}; set {small} to at most {large}"
+                        "{small} is {low}, which is more than {large} ({high}); lower {small}, or raise {large}"
                     ),
                 ));
             }
@@ -399,7 +399,7 @@ impl GatewayLimits {
             return Err(SettingError::message(
                 at.unwrap_or_default(),
                 format!(
-                    "memory_bytes is {}, but two messages of the maximum size need {least}; raise memory_bytes, or lower line_bytes, body_bytes or elements",
+                    "memory_bytes is {}, but two messages of the maximum size need {least} bytes; raise memory_bytes, or lower line_bytes, body_bytes or elements",
                     self.memory_bytes
                 ),
             ));

@@ -209,8 +209,8 @@ impl Config {
     pub(crate) fn demo() -> Result<Config, ConfigError> {
         let wrong = |text: &str| {
             ConfigError::new(
-                "demo server",
-                format!("the path of this program {text}; pass --config"),
+                "cannot start the demo server",
+                format!("the path of this program {text}; pass --config with a config of your own"),
             )
         };
         let program =
@@ -235,7 +235,10 @@ impl Config {
     pub(crate) fn for_command(command: Vec<String>) -> Result<Config, ConfigError> {
         let program = command.first().filter(|program| !program.is_empty());
         let program = program.ok_or_else(|| {
-            ConfigError::new("toolgate run", "the command is empty; write it after --")
+            ConfigError::new(
+                "toolgate run",
+                "the command is empty; write the program and its arguments after --",
+            )
         })?;
         let name = Path::new(program)
             .file_name()
@@ -278,7 +281,7 @@ impl Config {
     /// The address is not loopback and anonymous access is allowed.
     pub(crate) fn check_listen(&self) -> Result<(), ConfigError> {
         network::check_listen(self.listen, self.requires_authentication())
-            .map_err(|text| ConfigError::new("listen", text))
+            .map_err(|text| ConfigError::new("the listen address", text))
     }
 
     /// Checks that the gateway's own tokens and secrets exist and are long enough. Keyring entries are not read.

@@ -73,7 +73,7 @@ impl TryFrom<ExpandedText> for OriginName {
         match is_origin(&lower) {
             true => Ok(OriginName(lower)),
             false => Err(format!(
-                "has {:?}, which is not an origin; write scheme and host without a path, such as \"https://app.example.com\"",
+                "has {:?}, which is not an origin; write the scheme and the host without a path, such as \"https://app.example.com\"",
                 name.written
             )),
         }
@@ -86,7 +86,7 @@ pub(super) fn check_listen(listen: SocketAddr, closed: bool) -> Result<(), Strin
         return Ok(());
     }
     Err(format!(
-        "{listen} can be reached from other machines, so anyone could call; set token, or required = true in [auth]"
+        "other machines can reach {listen}, so anyone could call the tools; set token, or required = true in [auth]"
     ))
 }
 

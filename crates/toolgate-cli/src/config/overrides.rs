@@ -154,7 +154,7 @@ impl ToolOverride {
                 FixedValue::Value(value) => value.clone(),
                 FixedValue::Env { name, place } => Value::String(env(name).ok_or_else(|| {
                     let text = format!(
-                        "environment variable {name} is not set; set it to the value of argument {key:?} of {}",
+                        "the environment variable {name} is not set; set it to the value for the argument {key:?} of the tool {}",
                         self.tool
                     );
                     ConfigError::new(place, text)

@@ -37,7 +37,7 @@ impl Config {
             .map(|s| s.id.clone())
             .collect();
         if own.len() == self.servers.len() && !own.is_empty() {
-            let text = "its only server is toolgate itself with this config, which would start itself endlessly; add the servers that it should serve";
+            let text = "every server in it is toolgate itself with this config, which would start itself endlessly; add the servers that the gateway should serve";
             return Err(ConfigError::new(file.display(), text));
         }
         self.servers.retain(|server| !own.contains(&server.id));

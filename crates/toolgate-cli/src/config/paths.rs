@@ -26,7 +26,7 @@ fn default_data(env: impl Fn(&str) -> Option<OsString>, macos: bool) -> Result<P
     }
     let home = directory(env("HOME"));
     let home =
-        home.ok_or("cannot determine the data directory: HOME is not set; use --data DIR")?;
+        home.ok_or("cannot determine the data directory: HOME is not set to an absolute path; set it, or pass --data DIR")?;
     Ok(home.join(if macos {
         "Library/Application Support/toolgate"
     } else {
@@ -71,7 +71,7 @@ mod tests {
             Ok("/h/.local/share/toolgate".into())
         );
         let unset =
-            Err("cannot determine the data directory: HOME is not set; use --data DIR".to_owned());
+            Err("cannot determine the data directory: HOME is not set to an absolute path; set it, or pass --data DIR".to_owned());
         assert_eq!(of(&[], false), unset);
         assert_eq!(of(&[("HOME", "")], true), unset);
     }

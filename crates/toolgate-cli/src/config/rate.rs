@@ -51,7 +51,7 @@ impl RateSetting {
                 period: Duration::from_secs(seconds),
             }),
             _ => Err(format!(
-                "is {text:?}; write a count from 1 to {MAX_RATE_COUNT}"
+                "is {text:?}; write a count from 1 to {MAX_RATE_COUNT}, such as \"30/min\""
             )),
         }
     }

@@ -103,7 +103,7 @@ impl ConfigRule {
         if section.approvals.is_some() && section.action != ConfigRuleAction::Ask {
             return Err(SettingError::about(
                 path.key("approvals"),
-                "has no effect without action = \"ask\"; change action or remove it",
+                "has no effect without action = \"ask\"; write that action, or remove it",
             ));
         }
         let condition = section.when.map(|text| {
@@ -128,5 +128,6 @@ fn compile_condition(text: &str, limits: &GatewayLimits) -> Result<CelCondition,
     cel_limits.bytes = limits.when_bytes;
     cel_limits.depth = limits.when_depth;
     cel_limits.steps = limits.when_steps;
-    CelCondition::compile_within(text, &cel_limits).map_err(|wrong| format!("is invalid: {wrong}"))
+    CelCondition::compile_within(text, &cel_limits)
+        .map_err(|wrong| format!("is not a valid condition: {wrong}"))
 }

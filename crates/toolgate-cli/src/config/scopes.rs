@@ -34,8 +34,9 @@ impl TryFrom<String> for Scope {
         match (1..=255).contains(&text.len()) && text.bytes().all(plain) {
             // The specification excludes `offline_access` from the scopes that a resource requests.
             true if text != "offline_access" => Ok(Scope(text)),
-            _ => Err(format!(
-                "has {text:?}, which is not a valid scope of a tool; write one such as \"files:read\", without blanks and quotes"
+            true => Err("has \"offline_access\", which is not a scope for tools: it requests a refresh token; remove it".to_owned()),
+            false => Err(format!(
+                "has {text:?}, which is not a valid scope; write one such as \"files:read\", with at most 255 characters and without spaces, quotes and backslashes"
             )),
         }
     }

@@ -238,7 +238,7 @@ fn check_command(
         return Err(SettingError::about(
             path.index(at),
             format!(
-                "has an argument that {why}, and would be in plaintext in this file and in the process list; if the program reads it from its environment, write env = {{ NAME = {{ env = \"NAME\" }} }}; otherwise write {{ {} = \"…\" }}",
+                "has an argument that {why}, which would be in plaintext in this file and in the process list; if the program reads it from its environment, write env = {{ NAME = {{ env = \"NAME\" }} }}; otherwise write {{ {} = \"…\" }}",
                 value_source::PLAINTEXT_KEY
             ),
         ));
@@ -247,7 +247,7 @@ fn check_command(
         None => wrong(
             "is empty; write the program and its arguments, such as [\"program\", \"argument\"]",
         ),
-        Some("") => wrong("begins with an empty string; the first element is the program"),
+        Some("") => wrong("begins with an empty string; write the program as the first element"),
         Some(_) => Ok(words),
     }
 }

@@ -22,13 +22,13 @@ pub(super) fn check_prefixes(servers: &[(&str, &str)]) -> Result<(), (String, St
     for (at, (id, prefix)) in servers.iter().enumerate() {
         if prefix.is_empty() && servers.len() > 1 {
             let text = format!(
-                "[server.{id}] has an empty prefix, which is only allowed for a single server; remove it"
+                "[server.{id}] has an empty prefix, which is only allowed for a single server; remove the key \"prefix\""
             );
             return Err(((*id).to_owned(), text));
         }
         if let Some((other, _)) = servers[..at].iter().find(|(_, other)| other == prefix) {
             let text = format!(
-                "[server.{other}] and [server.{id}] have the same prefix {prefix:?}; give one of them another"
+                "[server.{other}] and [server.{id}] have the same prefix {prefix:?}; give one of them another prefix"
             );
             return Err(((*id).to_owned(), text));
         }
@@ -45,7 +45,7 @@ pub(super) fn check_id(id: &str) -> Result<(), String> {
     let better = normalize_id(id).chars().take(32).collect::<String>();
     let better = if better.is_empty() { "files" } else { &better };
     Err(format!(
-        "server id {id:?} is not 1 to 32 of a-z, 0-9 and \"-\"; write [server.{better}]"
+        "the server id {id:?} must be 1 to 32 of a-z, 0-9 and \"-\"; write for example [server.{better}]"
     ))
 }
 

@@ -41,7 +41,7 @@ impl TokenSource {
     pub(crate) fn check_value(&self, read: Result<Secret, String>) -> Result<Secret, ConfigError> {
         let wrong = |text| ConfigError::new(&self.place, text);
         let token = read.map_err(wrong)?;
-        let from = |text: String| wrong(format!("{}: {text}", self.value.describe_source()));
+        let from = |text: String| wrong(format!("{} {text}", self.value.describe_source()));
         check_token_text(token.reveal()).map_err(from)?;
         Ok(token)
     }
@@ -50,13 +50,13 @@ impl TokenSource {
 fn check_token_text(text: &str) -> Result<(), String> {
     if !(MIN_TOKEN_CHARS..=MAX_TOKEN_CHARS).contains(&text.len()) {
         return Err(format!(
-            "the token has {} characters, not {MIN_TOKEN_CHARS} to {MAX_TOKEN_CHARS}; generate one with: openssl rand -hex 32",
-            text.chars().count()
+            "has a value that is {} bytes long, but a token or client secret must be {MIN_TOKEN_CHARS} to {MAX_TOKEN_CHARS} bytes long; `openssl rand -hex 32` generates a token",
+            text.len()
         ));
     }
     match text.bytes().all(|b| b.is_ascii_graphic()) {
         true => Ok(()),
-        false => Err("the token contains whitespace or characters that a header cannot contain; use letters and digits".to_owned()),
+        false => Err("has a value with whitespace or other characters that a header cannot contain; use letters and digits".to_owned()),
     }
 }
 
@@ -82,7 +82,7 @@ mod tests {
             of_env(Some("0123456789abcdef\n")),
             Ok("0123456789abcdef".to_owned())
         );
-        let unset = "f:1:1: environment variable T is not set; set it where the gateway starts";
+        let unset = "f:1:1: the environment variable T is not set; set it in the environment in which toolgate starts";
         assert_eq!(of_env(None), Err(unset.to_owned()));
         for bad in [
             "0123456789abcde",

@@ -29,7 +29,7 @@ impl ToolTargets<'_> {
         match globs.is_empty() {
             true => Err(SettingError::about(
                 path.clone(),
-                "is empty, so the rule matches nothing; write [\"*\"] for every tool",
+                "is empty, so it matches nothing; write [\"*\"] for every tool",
             )),
             false => self.check(globs, path),
         }
@@ -68,10 +68,14 @@ impl ToolTargets<'_> {
         let text = glob.as_str();
         if let Some(id) = glob.server() {
             let hint = suggestion(id, self.server_ids());
-            return format!("glob {text:?} names the server {id:?}, which is not configured{hint}");
+            return format!(
+                "the glob {text:?} names the server {id:?}, which is not configured{hint}"
+            );
         }
         if text.contains('.') {
-            return format!("glob {text:?} matches no configured server");
+            return format!(
+                "the glob {text:?} matches no configured server; correct the part before the dot"
+            );
         }
         let advice = match self.servers {
             servers if servers.iter().any(|server| server.id == text) => format!("{text}.*"),
@@ -79,7 +83,7 @@ impl ToolTargets<'_> {
             _ => format!("*.{text}"),
         };
         format!(
-            "glob {text:?} matches nothing, because full names begin with the server, as in server.tool; write {advice:?}"
+            "the glob {text:?} matches nothing, because full names begin with the server, as in server.tool; write {advice:?}"
         )
     }
 }

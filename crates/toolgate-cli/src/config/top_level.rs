@@ -70,9 +70,8 @@ fn check(
         .map(|origin| origin.0)
         .collect();
     check_exchange(&config)?;
-    network::check_listen(config.listen, config.requires_authentication()).map_err(|text| {
-        SettingError::message(SettingPath::new(&["listen"]), format!("listen {text}"))
-    })?;
+    network::check_listen(config.listen, config.requires_authentication())
+        .map_err(|text| SettingError::message(SettingPath::new(&["listen"]), text))?;
     Ok(config)
 }
 

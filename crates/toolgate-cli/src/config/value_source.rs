@@ -108,7 +108,7 @@ impl<'de> Deserialize<'de> for MarkableText {
             ValueSource::Text(text) => Ok(MarkableText::Text(text)),
             ValueSource::Source(ConfigValue::Plaintext(text)) => Ok(MarkableText::Marked(text)),
             ValueSource::Source(_) => Err(D::Error::custom(format!(
-                "is a table; write a string in quotes, or {{ {PLAINTEXT_KEY} = \"…\" }} if it looks like a secret and is none"
+                "is a table; write a string in quotes, or {{ {PLAINTEXT_KEY} = \"…\" }} if it looks like a secret but is not one"
             ))),
         }
     }
@@ -134,7 +134,11 @@ impl<'de> Visitor<'de> for ValueSourceVisitor {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<ValueSource, A::Error> {
-        let form = || A::Error::custom(format!("is a table; write {SECRET_ALTERNATIVES}"));
+        let form = || {
+            A::Error::custom(format!(
+                "must have exactly one key; write {SECRET_ALTERNATIVES}"
+            ))
+        };
         let key: String = map.next_key()?.ok_or_else(form)?;
         let value = match key.as_str() {
             PLAINTEXT_KEY => ConfigValue::Plaintext(map.next_value()?),
@@ -143,7 +147,7 @@ impl<'de> Visitor<'de> for ValueSourceVisitor {
             "keyring" => ConfigValue::Keyring(map.next_value::<KeyringName>()?.0),
             _ => {
                 return Err(A::Error::custom(format!(
-                    "has a key {key:?}; write {SECRET_ALTERNATIVES}"
+                    "has the unknown key {key:?}; write {SECRET_ALTERNATIVES}"
                 )));
             }
         };
@@ -172,7 +176,7 @@ impl TryFrom<String> for KeyringName {
             true => Ok(KeyringName(name)),
             // Omit the value from the error: it may be the secret itself.
             false => Err(
-                "is not a valid name of a keyring entry; write 1 to 128 letters, digits and any of \".\", \"_\", \"-\", \"/\" and \"@\", a letter or digit first",
+                "is not a valid name for a keyring entry; write 1 to 128 letters, digits and any of \".\", \"_\", \"-\", \"/\" and \"@\", and begin with a letter or digit",
             ),
         }
     }
@@ -214,7 +218,7 @@ fn marked_schema() -> Schema {
     source_schema(
         PLAINTEXT_KEY,
         "TEXT",
-        "Text that looks like a secret and is none.",
+        "Text that looks like a secret but is not one.",
     )
 }
 

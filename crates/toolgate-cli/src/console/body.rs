@@ -28,23 +28,46 @@ pub(crate) async fn read_body(
             "the Content-Type of this request is not application/json; send it from a page of this gateway",
         )));
     }
-    let no = |words| Box::new(text_response(StatusCode::BAD_REQUEST, words));
-    let bytes = timeout(BODY_TIMEOUT, collect_body(request.into_body(), most)).await;
-    let bytes = bytes.ok().flatten();
-    let bytes = bytes.ok_or_else(|| no("the request body is too long, or did not arrive completely within 30 seconds; try again"))?;
-    serde_json::from_slice(&bytes).map_err(|_| no("the request body is not valid JSON"))
+    let no = |words: &str| Box::new(text_response(StatusCode::BAD_REQUEST, words));
+    let body = collect_body(request.into_body(), most);
+    let bytes = match timeout(BODY_TIMEOUT, body).await {
+        Ok(Ok(bytes)) => bytes,
+        Ok(Err(BodyError::TooLong)) => {
+            return Err(no(&format!(
+                "the request body is longer than {most} bytes; send a shorter one"
+            )));
+        }
+        Ok(Err(BodyError::Broken)) => {
+            return Err(no("the request body ended early; send the request again"));
+        }
+        Err(_) => {
+            return Err(no(
+                "the request body did not arrive completely within 30 seconds; try again",
+            ));
+        }
+    };
+    serde_json::from_slice(&bytes)
+        .map_err(|_| no("the request body is not valid JSON; send it from a page of this gateway"))
+}
+
+/// Reason for which a body cannot be used.
+enum BodyError {
+    /// The body exceeds the maximum size.
+    TooLong,
+    /// The connection ended before the body did.
+    Broken,
 }
 
 /// Reads the body into one buffer. Storing its frames would take many times its length if it arrives byte by byte.
-async fn collect_body(mut body: Incoming, most: usize) -> Option<Vec<u8>> {
+async fn collect_body(mut body: Incoming, most: usize) -> Result<Vec<u8>, BodyError> {
     let mut whole = Vec::new();
     while let Some(frame) = body.frame().await {
-        if let Some(data) = frame.ok()?.data_ref() {
+        if let Some(data) = frame.map_err(|_| BodyError::Broken)?.data_ref() {
             if whole.len() + data.len() > most {
-                return None;
+                return Err(BodyError::TooLong);
             }
             whole.extend_from_slice(data);
         }
     }
-    Some(whole)
+    Ok(whole)
 }

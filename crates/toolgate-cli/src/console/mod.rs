@@ -63,7 +63,7 @@ impl WebConsole {
             (_, path) if path.starts_with("/console/api/") => session_required(),
             (Method::GET, CONSOLE_REDIRECT_PATH) => self.page("signed-in.html"),
             (Method::GET, path) => self.page(path.trim_start_matches("/console/")),
-            _ => text_response(StatusCode::NOT_FOUND, "not found"),
+            _ => text_response(StatusCode::NOT_FOUND, "not found; the console is at /"),
         }
     }
 

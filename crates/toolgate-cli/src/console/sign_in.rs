@@ -45,7 +45,10 @@ impl WebConsole {
                 answer(self.sign_out(word("server"), caller, who).await)
             }
             ("end", _) => answer(self.end_sign_in(word("query"), &by, who).await),
-            _ => text_response(StatusCode::NOT_FOUND, "not found"),
+            _ => text_response(
+                StatusCode::NOT_FOUND,
+                "there is no such sign-in action; reload the page",
+            ),
         }
     }
 

@@ -32,7 +32,7 @@ const OPERATOR_RESERVED_FLOWS: usize = 8;
 const MAX_RESPONSE_QUERY_BYTES: usize = 12 << 10;
 
 /// Error if the caller's key ended during a sign-in.
-const KEY_ENDED_MESSAGE: &str = "the API key of the caller was revoked or expired during the sign-in; ask the operator for a new key";
+const KEY_ENDED_MESSAGE: &str = "the API key of the caller was revoked or has expired during the sign-in; ask the operator for a new key";
 
 /// Error if the exchange of a response was interrupted.
 const INTERRUPTED_MESSAGE: &str = "the sign-in was interrupted; start again";
@@ -162,12 +162,13 @@ impl<T: Send + 'static> BrowserFlows<T> {
         let at = &what.target;
         let late = |_| {
             format!(
-                "the authorization server of {at} did not respond within {ISSUER_STEP_TIMEOUT:?}; try again later"
+                "the authorization server for {at} did not respond within {ISSUER_STEP_TIMEOUT:?}; try again later"
             )
         };
         let begun = timeout(ISSUER_STEP_TIMEOUT, page).await.map_err(late)??;
         let state = query_value(begun.page.query().unwrap_or_default(), "state");
-        let state = state.ok_or("internal error: the authorization URL has no state parameter")?;
+        let state = state
+            .ok_or("internal error: the authorization URL has no state parameter; report this")?;
         let one = PendingFlow {
             purpose: what,
             key: by.to_owned(),
@@ -265,7 +266,7 @@ async fn finish<T>(open: PendingFlow<T>, query: String) -> Result<(BrowserFlowPu
     let at = &what.target;
     let late = |_| {
         format!(
-            "the authorization server of {at} took longer than {ISSUER_STEP_TIMEOUT:?} to issue a token; sign in again"
+            "the authorization server for {at} took longer than {ISSUER_STEP_TIMEOUT:?} to issue a token; sign in again"
         )
     };
     match timeout(ISSUER_STEP_TIMEOUT, &mut work.0)
@@ -321,7 +322,10 @@ impl SignIn for BrowserPerson {
         });
         Box::pin(async move {
             visit.ok_or_else(|| {
-                AuthError::new(AuthErrorKind::LimitReached, "a person is asked once")
+                AuthError::new(
+                    AuthErrorKind::LimitReached,
+                    "internal error: the authorization page was requested twice; start again",
+                )
             })
         })
     }

@@ -16,7 +16,7 @@ use toolgate_auth::client::{OAuthClientBuilder, OAuthCredential};
 pub(crate) const CONSOLE_REDIRECT_PATH: &str = "/console/signed-in";
 
 /// Error for an authorization response that is not accepted.
-const UNEXPECTED_RESPONSE_MESSAGE: &str = "this response does not belong to a sign-in that began in this browser; start again under Servers, in this browser";
+const UNEXPECTED_RESPONSE_MESSAGE: &str = "this response does not belong to a sign-in that began in this browser; start the sign-in again under Servers in this browser";
 
 /// Pending sign-ins in a browser.
 pub(crate) struct BrowserSignIns {

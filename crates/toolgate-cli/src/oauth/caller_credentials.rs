@@ -64,7 +64,7 @@ pub(crate) fn check_distinguishable(caller: &str) -> Result<(), &'static str> {
     match caller.contains(':') || matches!(caller, "operator@terminal" | "operator@console") {
         true => Ok(()),
         false => Err(
-            "each caller signs in to it separately, but callers without an API key or OAuth token cannot be told apart; call with a key from `toolgate keys create NAME`",
+            "each caller signs in separately, but callers without an API key or OAuth token cannot be told apart; call with a key from `toolgate keys create NAME`",
         ),
     }
 }
@@ -88,7 +88,7 @@ fn check_caller(config: &Config, caller: &str) -> Result<(), String> {
     match known {
         true => Ok(()),
         false => Err(format!(
-            "{} is not the name of a caller; a caller with a key is key:NAME, and a caller with a token of [auth.issuer.NAME] is NAME:SUBJECT",
+            "{} is not a caller name; write key:NAME for a caller with an API key, or ISSUER:SUBJECT for a caller with a token from [auth.issuer.ISSUER]",
             visible_line(caller)
         )),
     }
@@ -140,7 +140,7 @@ pub(crate) async fn check_quota(config: &Config, at: SignInTarget<'_>) -> Result
         return Ok(());
     }
     Err(format!(
-        "{most} callers are already signed in at {id}; sign one of them out, or raise callers_per_server in [limits]"
+        "the server {id} has reached its limit of signed-in callers ({most}); sign one of them out, or raise callers_per_server in [limits]"
     ))
 }
 
@@ -197,10 +197,10 @@ mod tests {
             ("anonymous@http", "cannot be told apart"),
             ("token@http", "cannot be told apart"),
             ("local@stdio", "cannot be told apart"),
-            ("ci", "not the name of a caller"),
-            ("key:", "not the name of a caller"),
-            ("other:alice", "not the name of a caller"),
-            ("", "not the name of a caller"),
+            ("ci", "is not a caller name"),
+            ("key:", "is not a caller name"),
+            ("other:alice", "is not a caller name"),
+            ("", "is not a caller name"),
         ] {
             let error = check_caller(&config, bad).unwrap_err();
             assert!(error.contains(told), "{bad}: {error}");

@@ -21,7 +21,7 @@ pub(super) fn client_builder(
     secret: Option<Secret>,
 ) -> Result<OAuthClientBuilder, String> {
     let url = Url::parse(&address.url)
-        .map_err(|bad| format!("its url cannot be used: {bad}; correct it"))?;
+        .map_err(|bad| format!("the URL cannot be used: {bad}; correct it"))?;
     let mut reach = AddressPolicy::for_server(&url);
     if address.danger_private {
         reach = reach.danger_and_private();
@@ -65,13 +65,20 @@ fn authenticate(
         (ClientCredential::Public, _) => Ok(ClientAuthentication::None),
         (ClientCredential::Secret(_), Some(secret)) => Ok(ClientAuthentication::Secret(secret)),
         (ClientCredential::PrivateKey(given), Some(pem)) => {
-            let key = read_private_key(&pem)
-                .map_err(|why| format!("its client_key, {}: {why}", given.describe_source()))?;
+            let key = read_private_key(&pem).map_err(|why| {
+                format!(
+                    "the private key in {} cannot be used: {why}",
+                    given.describe_source()
+                )
+            })?;
             Ok(ClientAuthentication::Key(Arc::new(key)))
         }
-        (ClientCredential::Secret(given) | ClientCredential::PrivateKey(given), None) => Err(
-            format!("internal error: {} was not read", given.describe_source()),
-        ),
+        (ClientCredential::Secret(given) | ClientCredential::PrivateKey(given), None) => {
+            Err(format!(
+                "internal error: {} was not read; report this",
+                given.describe_source()
+            ))
+        }
     }
 }
 
@@ -89,9 +96,9 @@ fn read_private_key(pem: &Secret) -> Result<SigningKey, String> {
         Some(key) => Ok(key),
         // The error is the same for each algorithm, unless the key is of another type.
         None => Err(match SigningKey::from_pem(SignatureAlgorithm::Es256, pem) {
-            Err(bad) if pem.reveal().contains("BEGIN PRIVATE KEY") => format!(
-                "{bad}, nor for another supported algorithm; use a key for ES256 (P-256), EdDSA (Ed25519) or RS256"
-            ),
+            Err(_) if pem.reveal().contains("BEGIN PRIVATE KEY") => {
+                "it is not a valid private key for a supported algorithm; use a key for ES256 (P-256), EdDSA (Ed25519) or RS256".to_owned()
+            }
             Err(bad) => bad.to_string(),
             Ok(_) => String::new(),
         }),

@@ -32,7 +32,7 @@ impl CredentialQuota {
             .filter(|other| other.starts_with(begin) && *other != key);
         if others.count() >= most {
             let why = format!(
-                "{most} callers are already signed in at this server, which is the limit; sign one of them out, or raise callers_per_server in [limits]"
+                "this server has reached its limit of signed-in callers ({most}); sign one of them out, or raise callers_per_server in [limits]"
             );
             return Err(StoreError::refused(why));
         }
@@ -119,8 +119,7 @@ mod tests {
         assert_eq!(kept.len(), 2, "{done:?}");
         let over = done.iter().find_map(|done| done.as_ref().err()).unwrap();
         assert!(
-            over.to_string()
-                .contains("2 callers are already signed in at this server"),
+            over.to_string().contains("limit of signed-in callers (2)"),
             "{over}"
         );
         // A caller with an entry may replace it, other prefixes are not counted, and a free place is given away.

@@ -60,7 +60,7 @@ impl KeyGenerationCheck {
         match now(name).map_err(StoreError::new)? == Some(*holder) {
             true => Ok(()),
             false => Err(StoreError::refused(format!(
-                "the key {name} has changed since the sign-in began: it was revoked, has expired, or belongs to another owner now; no credentials were stored"
+                "the key {name} has changed since the sign-in began: it was revoked, has expired, or belongs to another owner now; no credentials were stored, so sign in again"
             ))),
         }
     }

@@ -60,13 +60,13 @@ impl<'a> SignInTarget<'a> {
         let server = server.ok_or_else(|| {
             let known: Vec<&str> = config.servers.iter().map(|s| s.id.as_str()).collect();
             format!(
-                "the config has no server {id:?}; it has: {}",
+                "the config has no server {id:?}; its servers are: {}",
                 known.join(", ")
             )
         })?;
         let Some(address) = &server.address else {
             return Err(format!(
-                "the server {id} is a local process and has no sign-in"
+                "the server {id} is a local process, which has no sign-in"
             ));
         };
         if let Some(why) = address.sign_in_obstacle() {
@@ -83,7 +83,7 @@ impl<'a> SignInTarget<'a> {
                 "the credentials for {id} are shared by all its callers; write credentials = \"per_caller\" in [server.{id}] to sign in for one of them"
             )),
             (None, true) => Err(format!(
-                "each caller of {id} signs in separately; name the caller, for example --caller key:NAME"
+                "each caller of the server {id} signs in separately; name the caller, for example --caller key:NAME"
             )),
         }
     }

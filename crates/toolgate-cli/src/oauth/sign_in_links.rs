@@ -195,12 +195,12 @@ impl SignInPages {
                 false => format!("{}#{}", self.base, self.links.link_for(server, caller)),
             },
             format!(
-                "Toolgate: a user has to sign in to the server {server} for {}. The page {} first; only this caller will use the credentials.",
+                "Toolgate: a user has to sign in to the server {server} for {}. The page first {}; only this caller will use the credentials.",
                 visible_line(caller),
                 match self.identity_proof(caller) {
                     Some(IdentityProof::Issuer(issuer)) =>
                         format!("asks you to sign in at {issuer} as that caller"),
-                    _ => "asks for the key of that caller".to_owned(),
+                    _ => "asks for the API key of that caller".to_owned(),
                 }
             ),
         );

@@ -256,7 +256,7 @@ impl OperatorApi {
             Ok(json!({"ok": true}))
         } else {
             Err(ActionError::Unknown(format!(
-                "no call {id} is running; `toolgate calls` lists them"
+                "no call {id} is running; `toolgate calls` lists the calls"
             )))
         }
     }
@@ -277,7 +277,7 @@ impl OperatorApi {
     async fn stop_task(&self, id: &str, who: &Approver) -> ActionResult {
         if !self.server.cancel_task(id) {
             return Err(ActionError::Unknown(format!(
-                "no task {id} is running; `toolgate tasks list` shows them"
+                "no task {id} is running; `toolgate tasks list` lists the tasks"
             )));
         }
         // It fails if the task no longer waits; then there is nothing to deny.
@@ -296,12 +296,12 @@ impl OperatorApi {
         // The control socket sends the exact text; the console sends parsed JSON.
         let arguments = match with.get("text").and_then(Value::as_str) {
             Some(text) => Json::read(text.as_bytes().to_vec(), &Default::default())
-                .map_err(|e| format!("the arguments are not valid JSON: {e}"))?,
+                .map_err(|e| format!("the arguments cannot be read: {e}; correct them"))?,
             None => Json::from_value(with.get("arguments").unwrap_or(&json!({}))),
         };
         if arguments.kind() != toolgate_protocol::json::JsonKind::Object {
             return Err(
-                "the arguments must be a JSON object, for example '{\"name\": \"x\"}'"
+                "the arguments must be a JSON object, for example {\"name\": \"x\"}"
                     .to_owned()
                     .into(),
             );
@@ -336,7 +336,7 @@ impl OperatorApi {
         let names = catalog.items().iter().map(|item| item.full_name());
         Err(ActionError::Unknown(match nearest_name(tool, names) {
             Some(name) => format!("there is no tool {tool:?}; did you mean {name:?}?"),
-            None => format!("there is no tool {tool:?}; `toolgate tools` lists them"),
+            None => format!("there is no tool {tool:?}; `toolgate tools` lists the tools"),
         }))
     }
 

@@ -82,7 +82,7 @@ impl ConsoleSessions {
     pub(crate) fn create_link(&self, label: &str) -> Result<String, String> {
         if !is_label(label) {
             return Err(format!(
-                "{label:?} is not a valid name for a person; use up to 64 letters, digits, '.', '-' and '_', and neither \"console\" nor \"terminal\""
+                "{label:?} is not a valid name for a person; use at most 64 letters, digits, '.', '-' and '_', but not the names \"console\" and \"terminal\""
             ));
         }
         let token = ids::secret_id();

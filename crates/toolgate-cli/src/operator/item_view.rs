@@ -42,7 +42,10 @@ fn notes(item: &Item) -> Value {
     let left_out = item.cached(|item| {
         let why = |dialect: &&Dialect| {
             let why = dialect.definition(&item.def).err()?;
-            let reason = format!("withheld from clients of {}: {why}", dialect.revision);
+            let reason = format!(
+                "withheld from clients with revision {}: {why}",
+                dialect.revision
+            );
             Some(ItemNote::new(NoteAction::Withheld, &reason))
         };
         let all = dialect::ALL.iter().filter_map(why);

@@ -34,7 +34,7 @@ impl ExplainRequest {
     ) -> Result<ExplainRequest, String> {
         let text = text.unwrap_or("{}").to_owned();
         let arguments = Json::read(text.into_bytes(), &Default::default())
-            .map_err(|e| format!("the arguments are not valid JSON: {e}"))?;
+            .map_err(|e| format!("the arguments cannot be read: {e}; correct them"))?;
         if arguments.kind() != JsonKind::Object {
             return Err(
                 "the arguments must be a JSON object, for example {\"name\": \"x\"}".to_owned(),
@@ -145,9 +145,9 @@ pub(crate) fn add_authentication(
     }
     let needs = required_scopes(config).required(item, Some(call.name()));
     let why = match needs.is_empty() {
-        true => "the token of the caller needs no scope for this item".to_owned(),
+        true => "the caller's token needs no scope for this item".to_owned(),
         false => format!(
-            "the token of the caller needs the scopes {}; otherwise the call is refused, and the item is not listed",
+            "the caller's token needs the scopes {}; otherwise the call is refused, and the item is not listed",
             needs.join(" ")
         ),
     };

@@ -95,8 +95,8 @@ pub(crate) fn components(config: &Config) -> Vec<MemoryComponent> {
             multiply(servers, SERVER_BYTES),
         ),
         part(
-            "connections of callers to servers",
-            "servers with a connection per caller x callers_per_server x 128 KiB",
+            "per-caller connections",
+            "(servers with per-caller connections) x callers_per_server x 128 KiB",
             multiply(
                 exchanges,
                 multiply(limits.callers_per_server, CALLER_CONNECTION_BYTES),
@@ -126,7 +126,7 @@ pub(crate) fn components(config: &Config) -> Vec<MemoryComponent> {
             multiply(limits.proofs, DPOP_PROOF_BYTES).saturating_mul(issuers.min(1)),
         ),
         part(
-            "cached answers of issuers",
+            "cached issuer responses",
             "issuers x (32 MiB + (4 + introspections) x issuer_bytes)",
             issuers.saturating_mul(
                 ISSUER_ANSWER_BYTES
@@ -150,7 +150,7 @@ pub(crate) fn bound_bytes(config: &Config) -> u64 {
 /// Formats the memory bound in one line.
 pub(crate) fn summary(config: &Config) -> String {
     format!(
-        "at most {} by its limits; toolgate check --explain-memory shows the sum",
+        "at most {} under the configured limits; `toolgate check --explain-memory` shows the parts",
         format_bytes(bound_bytes(config))
     )
 }

@@ -44,8 +44,8 @@ fn check_behind(above: &str, source: &ConfigSource) -> Result<(), String> {
     }
     if above.len() >= MAX_NESTED_GATEWAYS {
         return Err(format!(
-            "this gateway is nested in {} others, and at most {MAX_NESTED_GATEWAYS} can be nested; if they start each other endlessly, remove the server that leads back to toolgate",
-            above.len()
+            "this would be gateway {} in a chain of gateways that start each other, and at most {MAX_NESTED_GATEWAYS} are allowed; remove the server that leads back to toolgate, or use fewer gateways",
+            above.len() + 1
         ));
     }
     Ok(())

@@ -119,7 +119,7 @@ impl OfflineView {
                 "its definition was stored {}; the server was not contacted",
                 format_age(at)
             ),
-            None => "its definition is a stored one; the server was not contacted".to_owned(),
+            None => "its definition is the stored one; the server was not contacted".to_owned(),
         };
         let told = DecisionStep::new("stored", "info", why);
         way.steps.insert(0, told);
@@ -186,7 +186,7 @@ impl OfflineView {
         };
         if shelf.too_long.iter().any(|(_, long)| long == name) {
             return format!(
-                "{name:?} cannot be explained: its definition is too long to be stored"
+                "{name:?} cannot be explained: its definition is too large to be stored"
             );
         }
         if shelf.is_foreign {

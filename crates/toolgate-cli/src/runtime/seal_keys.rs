@@ -55,7 +55,7 @@ async fn keys_at(store: &dyn StateStore, now: SystemTime) -> Result<Vec<[u8; 32]
     // A clock that was set back leaves keys of the future. They unseal, and do not seal.
     rows.sort_by_key(|row| row.key > newest);
     let keys: Option<Vec<[u8; 32]>> = rows.iter().map(parse_key).collect();
-    keys.ok_or_else(|| "a key that encrypts requestState is invalid; remove its line (table \"seal_keys\") from state/state.jsonl".to_owned())
+    keys.ok_or_else(|| "a stored key that encrypts requestState is invalid; stop the gateways, and remove the lines with the table \"seal_keys\" from state/state.jsonl".to_owned())
 }
 
 /// Updates the seal keys of a server when a new period begins, or when another process created a key.
@@ -79,7 +79,7 @@ fn row_key(period: u64) -> String {
 fn new_key() -> Result<String, String> {
     let mut key = [0; 32];
     let filled = SystemRandom::new().fill(&mut key);
-    filled.map_err(|_| "the system provides no random bytes".to_owned())?;
+    filled.map_err(|_| "the operating system provides no random numbers; check its random device, or restart the machine".to_owned())?;
     Ok(hex::encode(&key))
 }
 

@@ -86,7 +86,7 @@ pub(crate) fn run(start: StartOptions) -> Result<(), String> {
     };
     // The guardian is the only process that this one starts. It starts before anything outside can reach the gateway.
     let guardian = Guardian::start()
-        .map_err(|e| format!("cannot start the guardian process, which runs the servers: {e}"))?;
+        .map_err(|e| format!("cannot start the guardian process, which runs the servers: {e}; raise the limits on processes and open files of this user"))?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
@@ -113,8 +113,7 @@ fn open_journal(start: &StartOptions) -> Result<Arc<AuditJournal>, String> {
     options.max_batch_records = limits.audit_batch;
     options.max_batch_wait = Duration::from_millis(limits.audit_wait_milliseconds);
     options.config_hash = start.config.hash.clone().unwrap_or_default();
-    let journal =
-        AuditJournal::open(options).map_err(|e| format!("cannot open the audit log: {e}"))?;
+    let journal = AuditJournal::open(options).map_err(|e| e.to_string())?;
     warn_of_damage(&journal);
     Ok(Arc::new(journal))
 }
@@ -147,7 +146,8 @@ async fn serve(
 ) -> Result<(), String> {
     let address = listener.as_ref().and_then(|l| l.local_addr().ok());
     let listener = listener.map(TcpListener::from_std).transpose();
-    let listener = listener.map_err(|e| format!("cannot listen: {e}"))?;
+    let listener =
+        listener.map_err(|e| format!("cannot listen for connections: {e}; restart toolgate"))?;
     let stores = (store.clone(), tasks);
     let parts = GatewayParts::build(&start, &journal, stores, guardian.clone(), address).await?;
     let keys = seal_keys::current_keys(store.as_ref()).await?;
@@ -165,7 +165,7 @@ async fn serve(
         () = parts.run_feeds() => Ok(()),
         () = seal_keys::refresh_keys(store, parts.server.clone()) => Ok(()),
         () = parts.reloader.watch(hangup) => Ok(()),
-        () = guardian.died() => Err("the guardian process, which runs the servers, ended, and all servers with it; start toolgate again".to_owned()),
+        () = guardian.died() => Err("the guardian process, which runs the servers, has ended, and all servers with it; start toolgate again".to_owned()),
     };
     drop(control);
     parts.supervisor.stop().await;
@@ -180,10 +180,10 @@ fn listen(address: SocketAddr) -> Result<std::net::TcpListener, String> {
         .and_then(|listener| listener.set_nonblocking(true).map(|()| listener));
     bound.map_err(|error| match error.kind() {
         io::ErrorKind::AddrInUse => format!(
-            "{address} is in use, perhaps by another toolgate; give this one another port with --listen {}:0, or use the one that runs: toolgate console",
+            "{address} is in use, perhaps by another toolgate; choose another port with --listen {}:0, or use the running gateway: `toolgate console` prints a link to its console",
             address.ip()
         ),
-        io::ErrorKind::PermissionDenied => format!("cannot listen on {address}: no permission; take a port above 1023 with --listen"),
-        _ => format!("cannot listen on {address}: {error}; end the program that uses the address, or change listen"),
+        io::ErrorKind::PermissionDenied => format!("cannot listen on {address}: permission denied; choose a port above 1023 with --listen"),
+        _ => format!("cannot listen on {address}: {error}; choose another address with --listen, or change `listen` in the config"),
     })
 }

@@ -139,7 +139,10 @@ impl HttpRoutes {
             {
                 match &door.resource {
                     Some(resource) => protected::metadata_response(resource, method),
-                    None => text_response(StatusCode::NOT_FOUND, "not found"),
+                    None => text_response(
+                        StatusCode::NOT_FOUND,
+                        "not found; this gateway accepts no OAuth tokens",
+                    ),
                 }
             }
             (&Method::GET, "/") => self.console.page("index.html"),

@@ -4,7 +4,7 @@ use std::fs::File;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 fn listen(kind: SignalKind) -> Result<Signal, String> {
-    signal(kind).map_err(|e| format!("cannot listen for signals: {e}"))
+    signal(kind).map_err(|e| format!("cannot listen for signals: {e}; start toolgate again"))
 }
 
 /// Returns a stream of SIGHUPs.

@@ -59,7 +59,7 @@ impl GatewayParts {
                     tokio::time::sleep(drain).await;
                 };
                 tokio::select! {
-                    result = served => result.map_err(|e| format!("stdin or stdout failed: {e}")),
+                    result = served => result.map_err(|e| format!("reading stdin or writing stdout failed: {e}")),
                     () = stop => Ok(()),
                 }
             }

@@ -27,7 +27,7 @@ pub(super) async fn client_secret(
     };
     let read = launch.read(given, within).await;
     read.map(Some).map_err(|why| {
-        let why = format!("the secret or private key of its client_id is unavailable: {why}");
+        let why = format!("its client secret or private key cannot be read: {why}");
         (why, given.can_retry())
     })
 }
@@ -86,7 +86,7 @@ impl ProcessLauncher for Arc<Guardian> {
         Box::pin(async move {
             let Some((program, args)) = spec.command.split_first() else {
                 return Err(LaunchError {
-                    reason: "it has no command".to_owned(),
+                    reason: "it has no command; write one in its section of the config".to_owned(),
                     may_retry: false,
                 });
             };
@@ -95,7 +95,7 @@ impl ProcessLauncher for Arc<Guardian> {
                 let value = self.read(given, spec.start_timeout).await;
                 let value = value.map_err(|why| LaunchError {
                     reason: format!(
-                        "the value of its environment variable {name} is unavailable: {why}"
+                        "the value for its environment variable {name} cannot be read: {why}"
                     ),
                     may_retry: given.can_retry(),
                 })?;
@@ -152,7 +152,7 @@ impl ServerProcess for ChildProcess {
 fn exit_message(exit: ChildExit) -> String {
     match exit {
         ChildExit::Code(code) => format!("it exited with status {code}"),
-        ChildExit::Signal(signal) => format!("it was ended by signal {signal}"),
+        ChildExit::Signal(signal) => format!("signal {signal} terminated it"),
         ChildExit::Unknown => "it has ended".to_owned(),
     }
 }

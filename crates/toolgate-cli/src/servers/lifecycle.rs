@@ -139,7 +139,11 @@ async fn run_process(
         stderr,
     }) = process.pipes()
     else {
-        return ServerEnd::NotStarted("its stdin or stdout could not be opened".to_owned(), true);
+        return ServerEnd::NotStarted(
+            "its stdin or stdout could not be opened; raise the limit on open files (ulimit -n)"
+                .to_owned(),
+            true,
+        );
     };
     let opening = RemoteServer::open(stdout, stdin, remote_options(server, attempt));
     let exited = process.exited();

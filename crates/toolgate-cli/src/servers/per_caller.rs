@@ -66,7 +66,7 @@ pub(super) async fn serve(
 ) -> ServerEnd {
     let Some(callers) = &server.caller_connections else {
         return ServerEnd::NotStarted(
-            "internal error: it has no connections per caller".to_owned(),
+            "internal error: it has no connections per caller; report this".to_owned(),
             false,
         );
     };
@@ -128,7 +128,10 @@ impl CallerConnections {
                 let called = remote.call(call).await;
                 called.map_err(|error| token.explain_error(server, error))
             }
-            None => Err(unusable_error(server, "its connection was closed")),
+            None => Err(unusable_error(
+                server,
+                "its connection was closed; call again",
+            )),
         }
     }
 

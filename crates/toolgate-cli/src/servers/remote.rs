@@ -95,15 +95,12 @@ pub(super) async fn http_options(
     let mut http = HttpOptions::default();
     for (name, given) in &address.headers {
         let value = launch.read(given, within).await.map_err(|why| {
-            let why = format!("the value of its header {name} is unavailable: {why}");
+            let why = format!("the value for its header {name} cannot be read: {why}");
             (why, given.can_retry())
         })?;
-        http = http.header(name, value.reveal()).map_err(|bad| {
-            (
-                format!("the value of its header {name} is not valid in HTTP: {bad}; correct it"),
-                false,
-            )
-        })?;
+        http = http
+            .header(name, value.reveal())
+            .map_err(|bad| (format!("its header {name} cannot be used: {bad}"), false))?;
     }
     Ok(http)
 }

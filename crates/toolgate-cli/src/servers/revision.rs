@@ -70,7 +70,7 @@ impl SupervisedServer {
     pub(super) fn not_resent_error(&self, mut error: Error) -> Error {
         error.set_public_message(format!(
             "the server {} answered in a form that its protocol revision does not allow; the call may have taken effect; from now on \
-             the gateway uses its newest revision, so call again if a repetition does no harm",
+             the gateway uses the newest revision of that server, so call again if a repetition does no harm",
             self.spec.id
         ));
         error

@@ -327,7 +327,7 @@ impl SupervisedServer {
         let Some(listed) = listed else {
             let id = &self.spec.id;
             let text = format!(
-                "the server {id} is running, but has not listed its {}s yet",
+                "the server {id} is running, but has not listed its {}s yet; try again in a moment",
                 kind.as_str()
             );
             return Err(Error::new(ErrorKind::Upstream, text).caused_by_starting([id.clone()]));
@@ -392,9 +392,12 @@ impl SupervisedServer {
             (Some(error), _) => error.public().to_owned(),
             (None, _) => "it is still starting".to_owned(),
         };
-        let text = format!(
-            "the server {id} is not running: {why}; the last lines of its stderr are in the console, under Servers"
-        );
+        let failed = seat.error.is_some() && seat.state != ServerState::Stopped;
+        let hint = match failed && self.spec.address.is_none() {
+            true => "; the console shows the last lines of its stderr under Servers",
+            false => "",
+        };
+        let text = format!("the server {id} is not running: {why}{hint}");
         let error = Error::new(ErrorKind::Upstream, text).with_source(NotSent);
         let error = match (&seat.error, seat.state) {
             (_, ServerState::Stopped) | (None, _) => error,

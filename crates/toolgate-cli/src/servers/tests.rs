@@ -159,7 +159,7 @@ impl ServerProcess for ScriptedProcess {
         Box::pin(async move {
             timeout(Duration::from_secs(4), exited)
                 .await
-                .unwrap_or_else(|_| "it was ended by signal 9".to_owned())
+                .unwrap_or_else(|_| "signal 9 terminated it".to_owned())
         })
     }
 }
@@ -384,7 +384,7 @@ async fn a_lost_call_is_never_sent_again() {
     assert!(
         error
             .public_message()
-            .contains("not known whether it took effect"),
+            .contains("not known whether the call took effect"),
         "{}",
         error.public_message()
     );

@@ -38,12 +38,12 @@ fn check_tells_of_rules_that_never_decide_and_of_wrong_conditions() {
     assert_eq!(code, 0);
     assert_eq!(
         said,
-        "toolgate: rule 1 (line 3) never decides: rule 2 (line 6) matches the same calls and is stricter\n\
+        "toolgate: rule 1 (line 3) never decides: rule 2 (line 6) matches the same calls and is stricter; correct or remove one of them\n\
          toolgate: not checked: whether the rules match any items of s: no gateway has listed their items yet; pass --servers to start the servers and list their items\n"
     );
     let (code, said) = told(&format!("{allow}when = 'args.path.startWith(\"/\")'\n"));
     assert_eq!(code, 2);
-    assert!(said.contains(":6:8: \"when\" in [[rule]] is invalid: column 11: unknown function startWith; do you mean startsWith?"), "{said}");
+    assert!(said.contains(":6:8: \"when\" in [[rule]] is not a valid condition: column 11: unknown function startWith; do you mean startsWith?"), "{said}");
     let (code, said) = told(&format!("{allow}wen = 'args.path'\n"));
     assert_eq!(code, 2);
     assert!(
@@ -84,9 +84,9 @@ fn demo(more: &str) -> String {
 /// Returns the report on [`RULES`]; `offers` is the source of the tool list.
 fn said(offers: &str) -> String {
     format!(
-        "toolgate: rule 1 (line 5) never matches: \"demo.ad\" matches no item that {offers}; did you mean \"demo.add\"?, \"demo.zap*\" matches no item that {offers}\n\
+        "toolgate: rule 1 (line 5) never matches: \"demo.ad\" matches no item that {offers} (did you mean \"demo.add\"?); \"demo.zap*\" matches no item that {offers}\n\
          toolgate: rule 2 (line 10), in tools: \"demo.wipe\" matches no item that {offers}\n\
-         toolgate: rule 2 (line 10), in except: \"demo.fial\" matches no item that {offers}; did you mean \"demo.fail\"?\n"
+         toolgate: rule 2 (line 10), in except: \"demo.fial\" matches no item that {offers} (did you mean \"demo.fail\"?)\n"
     )
 }
 
@@ -97,7 +97,7 @@ fn rules_that_fit_nothing_are_told_by_what_a_gateway_saw() {
     let home = gate.stop();
     let data = home.path().join("state");
     let file = home.write("rules.toml", &demo(RULES));
-    let told = said("a gateway has listed for demo");
+    let told = said("a gateway has listed for the server demo");
     let fine = format!("valid: 1 server, 4 rules in {}\n", file.display());
     assert_eq!(check(&file, &data, &[]), (0, told.clone(), fine.clone()));
     assert_eq!(check(&file, &data, &["--strict"]), (1, told, fine));
@@ -120,7 +120,7 @@ fn without_a_list_it_says_so_and_with_servers_it_asks() {
     assert!(told.ends_with(open), "{told}");
     assert!(!told.contains("matches nothing"), "{told}");
     let (code, told, _) = check(&file, &nowhere, &["--servers"]);
-    assert_eq!((code, told), (0, said("demo offers")));
+    assert_eq!((code, told), (0, said("the server demo offers")));
     assert!(!nowhere.exists(), "nothing is stored");
 
     let broken = format!(
@@ -132,11 +132,11 @@ fn without_a_list_it_says_so_and_with_servers_it_asks() {
     let (code, told, _) = check(&file, &nowhere, &["--servers"]);
     assert_eq!(code, 1);
     assert!(
-        told.contains("in tools: \"demo.ad\" matches no item that demo offers"),
+        told.contains("in tools: \"demo.ad\" matches no item that the server demo offers"),
         "{told}"
     );
     assert!(
-        told.contains("toolgate: the server gone could not be contacted: "),
+        told.contains("toolgate: the server gone is unavailable: "),
         "{told}"
     );
     assert!(!told.contains("\"gone.a\" fits"), "{told}");

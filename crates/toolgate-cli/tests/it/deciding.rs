@@ -88,7 +88,7 @@ fn pending_calls_of_the_command_line_leave_connections_for_decisions() {
         })
         .collect();
     let lines = calls.iter_mut().map(|call| call.next().unwrap().unwrap());
-    let is_rejected = |line: &String| line.contains("48 calls of the command line");
+    let is_rejected = |line: &String| line.contains("48 calls from the command line");
     assert_eq!(lines.filter(is_rejected).count(), CALLS - MAX_CALLS);
     let id = gate.pending();
     gate.cli(&["deny", &id, "-m", "once"]);
@@ -354,7 +354,7 @@ fn a_person_edits_remembers_and_freezes_in_the_browser() {
     assert_ne!(result(second)["isError"], true);
     let text = grants["text"].as_str().unwrap();
     assert!(
-        text.contains("demo.note") && text.contains("never of 3"),
+        text.contains("demo.note") && text.contains("0 of 3 times"),
         "{text}"
     );
     person.event("waiting");

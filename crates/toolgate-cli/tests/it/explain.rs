@@ -292,12 +292,12 @@ fn the_scopes_that_a_token_needs_are_told() {
     let explain = |tool: &str, caller: &str| {
         lines(&gate.cli(&["explain", tool, "--caller", caller, r#"{"a": 1, "b": 2}"#]))
     };
-    let told = "scopes info the token of the caller needs the scopes demo:add demo:read; otherwise the call is refused, and the item is not listed";
+    let told = "scopes info the caller's token needs the scopes demo:add demo:read; otherwise the call is refused, and the item is not listed";
     let way = explain("demo.add", "corp:ann");
     assert_eq!(way[1], told, "{way:#?}");
     let so = "decision: allow, if the token has: demo:add demo:read (";
     assert!(way.last().unwrap().starts_with(so), "{way:#?}");
-    let none = "scopes info the token of the caller needs no scope for this item";
+    let none = "scopes info the caller's token needs no scope for this item";
     assert_eq!(explain("demo.note", "corp:ann")[1], none);
     let way = explain("demo.add", "key:ci");
     assert!(

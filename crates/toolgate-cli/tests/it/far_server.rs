@@ -74,7 +74,7 @@ fn a_variable_that_is_not_set_is_said_and_nothing_is_sent() {
         assert_eq!(out.status.code(), Some(code), "{said}");
         let line = said
             .lines()
-            .find(|line| line.starts_with("toolgate: far: "));
+            .find(|line| line.starts_with("toolgate: the server far "));
         assert!(
             line.unwrap().contains("FAR_AUTHORIZATION is not set"),
             "{said}"

@@ -36,10 +36,10 @@ fn a_gateway_that_hangs_or_ends_holds_up_nobody() {
         assert!(out.status.success(), "{out:?}");
         let said = String::from_utf8_lossy(&out.stderr).into_owned();
         assert!(
-            said.contains("process 0 ") && said.contains("may be suspended"),
+            said.contains("process ID 0 ") && said.contains("may be suspended"),
             "{said}"
         );
-        assert!(said.contains("process 00 "), "{said}");
+        assert!(said.contains("process ID 00 "), "{said}");
         let text = String::from_utf8_lossy(&out.stdout).into_owned();
         text.split_whitespace()
             .find(|word| word.starts_with("a-"))
@@ -52,7 +52,7 @@ fn a_gateway_that_hangs_or_ends_holds_up_nobody() {
     let said = String::from_utf8_lossy(&out.stderr).into_owned();
     assert!(!out.status.success());
     assert!(
-        said.contains("a-no-such") && said.contains("process 0 "),
+        said.contains("a-no-such") && said.contains("process ID 0 "),
         "it may be one of the other's: {said}"
     );
 }

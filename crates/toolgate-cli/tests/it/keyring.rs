@@ -107,7 +107,7 @@ fn what_the_keyring_has_is_used_and_shown_nowhere() {
         Some(state["servers"][1]["error"].as_str()?.to_owned())
     });
     assert!(
-        error.contains("\"nothing\" in the keyring: the keyring has no entry of this name"),
+        error.contains("the keyring entry \"nothing\" cannot be read: it does not exist"),
         "{error}"
     );
     assert_eq!(asked_with(&running, TOKEN), 200);

@@ -189,7 +189,7 @@ fn without_auth_a_key_names_its_caller_and_a_wrong_one_is_refused() {
             _ => "",
         };
         assert!(out.body.contains(told), "{}", out.body);
-        assert!(!out.body.contains("token of the config"), "{}", out.body);
+        assert!(!out.body.contains("token from the config"), "{}", out.body);
     }
     refused(&with(&[bearer(&key), bearer(&key)]), MALFORMED);
     refused(

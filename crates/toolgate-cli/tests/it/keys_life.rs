@@ -166,7 +166,7 @@ fn what_cannot_be_done_with_a_key_is_said() {
             "extend ci --expires",
             "rotate ci --keep-old",
         ] {
-            run(2, &format!("{far} 99999999999d"), "more than 100 years");
+            run(2, &format!("{far} 99999999999d"), "longer than 100 years");
         }
         run(2, "create x --until 9999-01-01", "more than 100 years");
         let longer = "rotate ci --keep-old 1h --expires 1m";

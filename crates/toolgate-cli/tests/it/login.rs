@@ -359,7 +359,10 @@ fn what_was_granted_can_be_forgotten() {
 fn there_is_nobody_to_sign_in_to_at_a_server_of_ours() {
     let gate = Setup::fast_demo("").start();
     let config = gate.data.file("toolgate.toml");
-    for (server, words) in [("demo", "is a local process"), ("other", "it has: demo")] {
+    for (server, words) in [
+        ("demo", "is a local process"),
+        ("other", "its servers are: demo"),
+    ] {
         let refused = gate.run(&["login", server, "--config", config.to_str().unwrap()]);
         assert_eq!(refused.status.code(), Some(2), "{server}");
         let said = String::from_utf8_lossy(&refused.stderr).into_owned();

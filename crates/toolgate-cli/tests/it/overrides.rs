@@ -212,7 +212,7 @@ fn tools_that_get_one_name_are_withheld_and_what_is_not_taken_is_not_set() {
     for why in [
         "gives the name \"find_file\" to this tool and to find_file",
         "gives the name \"find_file\" to this tool and to read_file",
-        "sets its argument \"pth\", which the tool does not accept",
+        "sets the argument \"pth\", which the tool does not accept",
     ] {
         assert!(shown.contains(why), "{why}: {shown}");
     }
@@ -293,20 +293,20 @@ fn check_tells_of_tools_that_are_not_there_and_of_rules_with_old_names() {
             .args(args);
         String::from_utf8(output(&mut run).stderr).unwrap()
     };
-    let unlisted = "no gateway has listed a tool \"raed_file\" of far";
-    let unknown = "far offers no tool \"raed_file\"";
+    let unlisted = "no gateway has listed a tool \"raed_file\" for the server far";
+    let unknown = "the server far offers no tool \"raed_file\"";
     for (args, of, missing) in [
-        (&[][..], "a gateway has listed for far", unlisted),
-        (&["--servers"][..], "far offers", unknown),
+        (&[][..], "a gateway has listed for the server far", unlisted),
+        (&["--servers"][..], "the server far offers", unknown),
     ] {
         let said = check(args);
         for line in [
             format!(
                 "[server.far.tools.raed_file] (line 4) has no effect: {missing}; did you mean \"read_file\"?"
             ),
-            "find_file and drop_file of far have the same name \"look\", so all of them are withheld; give each a different name"
+            "the tools find_file and drop_file of the server far have the same name \"look\" in the config, so all of them are withheld; give each a different name"
                 .to_owned(),
-            "rule 1 (line 10) matches far.find_file, which the config renames to far.look; write the new name in the rule"
+            "rule 1 (line 10) matches far.find_file, but not far.look, the name that the config gives to this tool; write the new name in the rule"
                 .to_owned(),
             format!("rule 1 (line 10) never matches: \"far.find_*\" matches no item that {of}"),
         ] {

@@ -263,7 +263,7 @@ fn t31_each_caller_has_a_sign_in_of_its_own_and_nobody_uses_anothers() {
         said.contains("only key:ann will use these credentials"),
         "{said}"
     );
-    assert!(done.contains("to far, only for key:ann"), "{done}");
+    assert!(done.contains("to far (caller key:ann)"), "{done}");
     // The first has one, the others do not.
     assert!(who(&gate, &ann, "ann").contains("you are account1"));
     let before = far.seen(|seen| seen.calls.len());
@@ -280,9 +280,10 @@ fn t31_each_caller_has_a_sign_in_of_its_own_and_nobody_uses_anothers() {
         assert!(told.contains(part), "{part}: {told}");
     }
     let status = gate.cli(&["status"]);
-    let waits = "key:bob waits for a sign-in; run: toolgate login far --caller key:bob --config ";
+    let waits =
+        "key:bob is waiting for a sign-in; run: toolgate login far --caller key:bob --config ";
     assert!(status.contains(waits), "{status}");
-    assert!(!status.contains("key:ann waits"), "{status}");
+    assert!(!status.contains("key:ann is waiting"), "{status}");
     assert_eq!(far.seen(|seen| seen.calls.len()), before);
     // What the server offers stays listed for all; what belongs to an account does not.
     assert_eq!(list(&gate, &bob, "tools").as_array().unwrap().len(), 1);
@@ -492,7 +493,7 @@ fn sign_ins_of_callers_are_few_and_each_has_a_name() {
     );
     let said = refused(&over);
     assert!(
-        said.contains("1 callers are already signed in at far"),
+        said.contains("the server far has reached its limit of signed-in callers (1)"),
         "{said}"
     );
     // The one that has one may sign in anew.
@@ -506,7 +507,7 @@ fn sign_ins_of_callers_are_few_and_each_has_a_name() {
         ),
         (
             vec!["login", "far", "--caller", "ann"],
-            "is not the name of a caller",
+            "is not a caller name",
         ),
         (vec!["logout", "far"], "name the caller"),
     ] {
@@ -554,7 +555,7 @@ fn a_person_at_the_console_signs_in_for_one_caller() {
         (json!({"server": "far"}), "name the caller"),
         (
             json!({"server": "far", "caller": "bob"}),
-            "is not the name of a caller",
+            "is not a caller name",
         ),
         (
             json!({"server": "far", "caller": "local@stdio"}),
@@ -619,7 +620,7 @@ fn a_person_in_the_browser_is_told_for_whom_a_sign_in_is() {
     let told = back["told"].as_str().unwrap();
     assert!(told.contains("will be used by key:bob only"), "{told}");
     let text = back["text"].as_str().unwrap();
-    assert!(text.contains("for key:bob alone"), "{text}");
+    assert!(text.contains("only for the caller key:bob"), "{text}");
     page.event("server");
     page.event("done");
     let errors = page.seen("page_error");

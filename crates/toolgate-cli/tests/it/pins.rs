@@ -340,7 +340,7 @@ fn t43_words_prompts_and_resources() {
             .then_some(())
     });
     let accepted = gate.cli(&["pins", "accept", "--server", "s"]);
-    assert_eq!(accepted, "accepted: 3\n");
+    assert_eq!(accepted, "accepted: 3 definitions\n");
     assert_eq!(
         names(&modern(&gate, "prompts/list"), "prompts"),
         ["s_greet"]

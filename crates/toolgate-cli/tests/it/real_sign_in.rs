@@ -322,7 +322,10 @@ fn a_person_signs_in_from_the_console_and_what_was_allowed_is_renewed() {
     let job = json!({"link": gate.console(), "steps": steps, "near": true});
     let mut page = Script::start(&real, "browser.mjs", &job);
     let back = page.event("sign_in")["text"].to_string();
-    let words = format!("Signed in at {} for far, for demo:read", issuer.url);
+    let words = format!(
+        "Signed in at {} for the server far, with the scopes demo:read",
+        issuer.url
+    );
     assert!(back.contains(&words), "{back}");
     page.event("done");
     adds(&gate);

@@ -186,7 +186,7 @@ fn a_bad_config_changes_nothing_and_says_why() {
         let said = String::from_utf8_lossy(&out.stderr).into_owned();
         assert_eq!(out.status.code(), Some(1), "{said}");
         assert!(
-            said.contains(why) && said.contains("the previous config stays active"),
+            said.contains(why) && said.contains("the previous one stays active"),
             "{said}"
         );
         let fail = Modern::call(gate.port, &json!(1), "demo_fail", json!({}));

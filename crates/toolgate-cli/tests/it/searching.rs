@@ -155,7 +155,7 @@ fn an_index_that_is_gone_broken_or_foreign_is_made_anew() {
         break_it().unwrap();
         let (found, said) = search(&gate, &words);
         assert_eq!(found, good, "{how}");
-        assert!(said.contains("it is rebuilt"), "{how}: {said}");
+        assert!(said.contains("it is being rebuilt"), "{how}: {said}");
         let (found, said) = search(&gate, &words);
         assert_eq!((found, said.as_str()), (good.clone(), ""), "{how}");
     }

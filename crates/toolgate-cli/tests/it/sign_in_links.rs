@@ -192,7 +192,7 @@ fn who_has_not_shown_who_he_is_is_brief() {
         assert!([401, 409].contains(&of(16_000).status), "{path}");
         let long = of(17_000);
         assert_eq!(long.status, 400, "{path}");
-        assert!(long.body.contains("too long"), "{path} {}", long.body);
+        assert!(long.body.contains("is longer than"), "{path} {}", long.body);
     }
 }
 
@@ -375,7 +375,7 @@ fn a_person_signs_in_for_a_program_in_the_browser() {
     );
     assert_eq!(back["wide"], 375);
     let text = back["text"].as_str().unwrap();
-    assert!(text.contains("for far, for key:bob alone"), "{text}");
+    assert!(text.contains("for the server far, only for the caller key:bob"), "{text}");
     // Neither the key nor the code stays in the page or its history.
     let kept = back["kept"].as_str().unwrap();
     for secret in [bob.as_str(), ann.as_str(), "code=", "toolgate.own"] {

@@ -31,7 +31,7 @@ impl fmt::Display for PrefixError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "the prefix {:?} cannot be used: {}; choose another",
+            "the prefix {:?} cannot be used: {}; choose another prefix",
             self.prefix, self.reason
         )
     }
@@ -71,7 +71,7 @@ pub(super) fn check_inner<'a>(prefixes: impl Iterator<Item = &'a str>) -> Result
     match prefixes.contains(&"") {
         true => Err(PrefixError {
             prefix: String::new(),
-            reason: "a mounted server needs a name",
+            reason: "it is empty, and a mounted server needs a name",
         }),
         false => check(prefixes.into_iter()),
     }

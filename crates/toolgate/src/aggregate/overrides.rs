@@ -191,7 +191,10 @@ impl DefinitionOverrides {
         let is = |tool: &&String| items.iter().any(|item| item.def.name() == **tool);
         if let Some(strange) = self.0.keys().find(|tool| !is(tool)) {
             let known: Vec<&str> = items.iter().map(|item| item.def.name()).collect();
-            let why = format!("the server has no such tool; it has {}", known.join(", "));
+            let why = format!(
+                "the server has no tool with this name; its tools are {}",
+                known.join(", ")
+            );
             return Err((strange.clone(), why));
         }
         let mut shown = Vec::new();
@@ -229,7 +232,7 @@ impl DefinitionOverrides {
             }
             let stranger = over.unknown_argument(&item.def.input_schema())?;
             Some(format!(
-                "the configuration sets its argument {stranger:?}, which the tool does not accept; remove that setting"
+                "the configuration sets the argument {stranger:?}, which the tool does not accept; remove that setting"
             ))
         });
         let name = over.and_then(|over| over.name.clone());
@@ -267,7 +270,7 @@ fn name_collisions(
             let others = of.iter().filter(|other| *other != at);
             let others: Vec<&str> = others.map(|other| items[*other].def.name()).collect();
             let why = format!(
-                "the configuration gives the name {name:?} to this tool and to {}; give each another name",
+                "the configuration gives the name {name:?} to this tool and to {}; give each a different name",
                 others.join(", ")
             );
             clash.push((*at, why));

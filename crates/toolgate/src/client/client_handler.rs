@@ -96,8 +96,12 @@ impl ServerConnection {
             .session
             .accept(id, task)
             .map_err(|refusal| match refusal {
-                RequestTableError::Duplicate => "a request with this id is in flight already",
-                RequestTableError::TooMany => "too many input requests at once",
+                RequestTableError::Duplicate => {
+                    "a request with this id is in flight already; use another id"
+                }
+                RequestTableError::TooMany => {
+                    "too many input requests are in flight; wait for some of them to end"
+                }
             })
     }
 

@@ -278,7 +278,7 @@ impl ServerConnection {
         if !self.transport.send_priority(line) {
             self.notes.count(
                 ProtocolErrorKind::Unsent,
-                "the server does not read its input, so a message to it was dropped",
+                "it does not read its input fast enough, so a message to it was dropped",
             );
         }
     }

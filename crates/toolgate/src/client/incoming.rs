@@ -3,7 +3,7 @@
 
 use super::{
     connection::{RequestFailure, RequestPurpose, ServerConnection, StreamAcknowledgement},
-    status::{MAX_MESSAGE_BYTES, ProtocolErrorKind, truncate},
+    status::{MAX_MESSAGE_BYTES, ProtocolErrorKind, sanitize_line, truncate},
     unusable_answer::UnusableAnswer,
 };
 use std::sync::{Arc, atomic::Ordering::Relaxed};
@@ -145,7 +145,7 @@ impl ServerConnection {
     fn malformed(&self, json: &Json, malformed: MalformedMessage, carrier: MessageSource<'_>) {
         self.notes.count(
             ProtocolErrorKind::Malformed,
-            format!("a message was malformed: {}", malformed.reason),
+            format!("one of its messages was malformed: {}", malformed.reason),
         );
         let id = match malformed.id {
             Some(id) => Some(id).filter(|_| json.get("method").is_none()),
@@ -176,7 +176,7 @@ impl ServerConnection {
             let revision = dialect.revision;
             return self.notes.count(
                 ProtocolErrorKind::StrayRequest,
-                format!("it sent a request, which {revision} does not allow"),
+                format!("it sent a request, which revision {revision} does not allow"),
             );
         }
         if self.answer_by_application(id, method, params)
@@ -189,11 +189,14 @@ impl ServerConnection {
             _ => {
                 self.notes.count(
                     ProtocolErrorKind::StrayRequest,
-                    "it sent a request for a capability that this client did not declare",
+                    "it sent a request with a method that this client does not support",
                 );
                 Err(RpcError::new(
                     code::METHOD_NOT_FOUND,
-                    "method not found: the client declared no such capability",
+                    format!(
+                        "method not found: this client does not support {:?}",
+                        sanitize_line(method, 60)
+                    ),
                 ))
             }
         };

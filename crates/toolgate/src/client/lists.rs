@@ -187,13 +187,16 @@ impl RemoteServer {
             .get("skill")
             .ok_or_else(|| self.invalid_result_error("it has no \"skill\""))?;
         if entry.as_str().len() > self.options.max_list_bytes {
-            return Err(self.invalid_result_error("the skill is too large"));
+            return Err(self.upstream_error(format_args!(
+                "sent a skill that is longer than {} bytes, which is the limit",
+                self.options.max_list_bytes
+            )));
         }
         let def = Definition::read(ItemKind::Skill, entry)
             .map_err(|why| self.invalid_result_error(why))?;
         if def.name() != uri {
             return Err(
-                self.invalid_result_error("it contains another skill than the requested one")
+                self.invalid_result_error("it contains a different skill from the requested one")
             );
         }
         self.lists
@@ -254,7 +257,7 @@ impl RemoteServer {
             return Err(error);
         };
         self.link.notes.record(format!(
-            "its last known list of {} is used, because it could not be read again: {}",
+            "its last known list of {} is used, because the new list could not be read: {}",
             plural(kind),
             error.public_message()
         ));
@@ -311,7 +314,7 @@ impl RemoteServer {
                 Some(_) if joined.cut => return Ok(joined),
                 Some(next) if !cursors.insert(next.as_str().to_owned()) => {
                     return Err(self.upstream_error(format_args!(
-                        "repeats a cursor in the pages of its {}, so the list would never end",
+                        "repeats a cursor in the pages of its {}, so the list would never end; report this to the author of the server",
                         plural(kind)
                     )));
                 }
@@ -403,7 +406,7 @@ impl RemoteServer {
             RequestFailure::ConnectionLost { .. } => Error::new(
                 ErrorKind::Upstream,
                 format!(
-                    "the server {} stopped before it listed its {}; list again when it runs",
+                    "the server {} stopped before it listed its {}; list again when it is running",
                     self.name(),
                     plural(kind)
                 ),
@@ -560,7 +563,8 @@ impl RemoteServer {
         }
         if kind == ItemKind::Tool && self.repeats_arguments() {
             ParamHeaders::read(&def.input_schema()).inspect_err(|_| {
-                let words = "a tool breaks the rules on \"x-mcp-header\" and was dropped";
+                let words =
+                    "one of its tools violates the rules for \"x-mcp-header\" and was dropped";
                 self.link.notes.record(words);
             })?;
         }

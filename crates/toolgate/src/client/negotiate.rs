@@ -67,19 +67,19 @@ impl fmt::Display for OpenError {
             }
             OpenError::Late(limit) => write!(f, "it did not answer the handshake within {limit:?}"),
             OpenError::Unreachable(words) => {
-                write!(f, "it {words}; check its URL and whether it runs")
+                write!(f, "it {words}")
             },
-            OpenError::Unusable(reason) => write!(f, "its URL cannot be used: {reason}"),
+            OpenError::Unusable(reason) => f.write_str(reason),
             OpenError::Refused(words) => write!(f, "it rejected the handshake: {words}"),
             OpenError::NoRevision(offered) => {
                 write!(
                     f,
-                    "it supports no protocol revision that is allowed here; it offers {}",
+                    "it supports none of the allowed protocol revisions; it offers {}; allow one of them, or update the server",
                     offered.join(", ")
                 )
             }
             OpenError::NoHandshake => f.write_str(
-                "it supports only protocol revisions with an initialize handshake, and the revisions that are allowed here have none",
+                "it supports only protocol revisions with an initialize handshake, and the allowed revisions have none; allow an older revision, or update the server",
             ),
             OpenError::Malformed(reason) => {
                 write!(f, "its answer to the handshake cannot be used: {reason}")
@@ -607,7 +607,7 @@ fn open_error(link: &ServerConnection, failure: HandshakeFailure, probed: bool) 
             OpenError::Refused(error.public_message().to_owned())
         }
         HandshakeFailure::Failed(RequestFailure::BudgetExceeded) => {
-            OpenError::Malformed("the memory budget for messages in flight is exhausted".into())
+            OpenError::Malformed("the memory budget for messages in flight is exhausted; try again when other calls have ended".into())
         }
         HandshakeFailure::Failed(RequestFailure::Http {
             words,
@@ -618,7 +618,7 @@ fn open_error(link: &ServerConnection, failure: HandshakeFailure, probed: bool) 
             OpenError::Unreachable(words)
         }
         HandshakeFailure::Failed(RequestFailure::ConnectionLost { .. }) if link.is_http() => {
-            OpenError::Unreachable("broke the connection during the handshake".to_owned())
+            OpenError::Unreachable("broke the connection during the handshake; check its URL".to_owned())
         }
         HandshakeFailure::Failed(RequestFailure::ConnectionLost { .. }) if probed => {
             OpenError::ClosedDuringProbe

@@ -96,8 +96,12 @@ impl ServerConnection {
         };
         let call = of.and_then(|of| asking(&self.purpose(of)?));
         let no = match call.or_else(|| self.find_single(asking)) {
-            None => "no call is in flight, or more than one, so no caller can answer",
-            Some(None) => "the client of this call declared no such capability",
+            None => {
+                "no call or more than one call is in flight, so this client cannot tell whose user has to answer"
+            }
+            Some(None) => {
+                "the client that made this call did not declare the capability for this request"
+            }
             Some(Some(asking)) => {
                 let question = ServerInputRequest {
                     id: id.clone(),
@@ -105,7 +109,7 @@ impl ServerConnection {
                 };
                 match asking.try_send(question) {
                     Ok(()) => return true,
-                    Err(_) => "too many input requests at once",
+                    Err(_) => "too many input requests are in flight; wait for some of them to end",
                 }
             }
         };
@@ -143,7 +147,7 @@ impl RemoteServer {
                 Some(exchange) => exchange,
                 None => {
                     return Err(self.upstream_error(
-                        "no longer waits for this answer; it is not known whether the call took effect",
+                        "is no longer waiting for this answer; it is not known whether the call took effect",
                     ));
                 }
             },
@@ -168,7 +172,7 @@ impl RemoteServer {
                     if is_granted(granted, &question.kind) {
                         return self.park(exchange, question, call);
                     }
-                    self.link.reject_request(&question.id, "the client of this call declared no such capability");
+                    self.link.reject_request(&question.id, "the client that made this call did not declare the capability for this request");
                 }
             }
         }
@@ -225,7 +229,7 @@ impl RemoteServer {
         );
         if !self.parked.insert_within_limits(&key, waiting, all, own) {
             let words = format!(
-                "too many calls of the server {} wait for input; answer some of them first",
+                "too many calls to the server {} are waiting for input; answer some of them first",
                 self.name()
             );
             return Err(Error::new(ErrorKind::Busy(None), words));

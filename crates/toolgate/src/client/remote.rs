@@ -171,8 +171,9 @@ impl RemoteServer {
                     self.name()
                 ),
             ),
-            RequestFailure::ConnectionLost { sent: true } => self
-                .upstream_error("stopped during the call; it is not known whether it took effect"),
+            RequestFailure::ConnectionLost { sent: true } => self.upstream_error(
+                "stopped during the call; it is not known whether the call took effect",
+            ),
             RequestFailure::ConnectionLost { sent: false } => {
                 self.upstream_error("stopped before the call was sent; nothing was done")
             }

@@ -77,6 +77,7 @@ impl SubscriptionCounts {
     /// no answer.
     async fn subscribe(&self, link: &ServerConnection, uris: Vec<String>, limit: Duration) {
         let mut open: HashSet<String> = uris.iter().cloned().collect();
+        let all = open.len();
         let asked = stream::iter(uris).map(|uri| async {
             let answer = link.request(SUBSCRIBE, RequestPurpose::List, |_| params(&uri));
             let answer = answer.await;
@@ -96,8 +97,10 @@ impl SubscriptionCounts {
         // A server that never answers must not block listeners to other resources.
         let _ = timeout(limit, answers).await;
         if !open.is_empty() {
-            let words = "it refused or did not answer a resource subscription, so changes of that resource are not reported";
-            link.notes.record(words);
+            link.notes.record(format!(
+                "it refused or did not answer {} of {all} resource subscriptions, so changes to those resources are not reported",
+                open.len()
+            ));
         }
         open.iter().for_each(|uri| self.mark_refused(uri));
     }

@@ -165,7 +165,7 @@ async fn write(
         // Answers that the server wrote before it stopped reading are still useful.
         let mut lost = link.lost_reason();
         let _ = tokio::time::timeout(LAST_ANSWERS_WAIT, lost.wait_for(Option::is_some)).await;
-        link.mark_lost(&format!("its input cannot be written: {error}"));
+        link.mark_lost(&format!("writing to it failed: {error}"));
     }
 }
 

@@ -16,6 +16,7 @@ use toolgate_protocol::{
     dialect::Dialect,
     json::{Json, ObjectWriter},
     method::{LISTEN, definition::ItemKind, initialize::Implementation},
+    plural::count_of,
 };
 
 /// Minimum and maximum backoff before a closed stream is reopened.
@@ -103,7 +104,7 @@ impl SubscriptionParams {
             (None, 1) => "a resource".to_owned(),
             (None, count) => format!("{count} resources"),
         };
-        format!("it refused to report changes of {subject}")
+        format!("it refused to report changes to {subject}")
     }
 
     /// Describes the requested changes that the server did not acknowledge.
@@ -112,8 +113,10 @@ impl SubscriptionParams {
             let value = acknowledged.and_then(|filter| filter.get(key));
             value.and_then(|value| value.bool()) == Some(true)
         };
-        let kinds = self.kinds.iter().map(|kind| filter_key(*kind));
-        let mut missing: Vec<String> = kinds.filter(|key| !told(key)).map(str::to_owned).collect();
+        let kinds = self.kinds.iter().filter(|kind| !told(filter_key(**kind)));
+        let mut missing: Vec<String> = kinds
+            .map(|kind| format!("its {}s", kind.as_str()))
+            .collect();
         let uris = acknowledged.and_then(|filter| filter.get("resourceSubscriptions"));
         let uris: HashSet<String> = uris
             .iter()
@@ -122,9 +125,12 @@ impl SubscriptionParams {
             .collect();
         match self.uris.iter().filter(|uri| !uris.contains(*uri)).count() {
             0 => {}
-            n => missing.push(format!("{n} of {} resources", self.uris.len())),
+            n => missing.push(format!(
+                "{n} of {}",
+                count_of(self.uris.len() as u64, "subscribed resource")
+            )),
         }
-        (!missing.is_empty()).then(|| missing.join(", "))
+        (!missing.is_empty()).then(|| missing.join(" and "))
     }
 }
 
@@ -204,7 +210,7 @@ async fn run_stream(
     };
     if let Some(missing) = wanted.missing(acknowledged.as_ref()) {
         link.notes.record(format!(
-            "it acknowledged only part of the subscription; it will not report changes of {missing}"
+            "it acknowledged only part of the subscription, so it will not report changes to {missing}"
         ));
     }
     answer.send_replace(true);

@@ -396,7 +396,7 @@ impl RemoteServer {
             }
             // A failed poll does not fail the task: the caller gets progress, so that its idle timeout restarts.
             let message = format!(
-                "the server {} did not report the status of its task; the poll is retried",
+                "the server {} did not report the status of the task; the poll is retried",
                 self.name()
             );
             followed.progress(call, Some(message));
@@ -444,7 +444,7 @@ impl RemoteServer {
                 }
                 (TaskStatus::Completed | TaskStatus::Failed, _) => {
                     followed.cancel_params = None;
-                    return Err(self.upstream_error("ended a task without a result or an error"));
+                    return Err(self.upstream_error("ended a task without a result or an error; report this to the author of the server"));
                 }
                 (TaskStatus::Cancelled, _) => {
                     followed.cancel_params = None;

@@ -60,7 +60,7 @@ impl fmt::Display for UnusableAnswer {
             UnusableAnswer::LimitExceeded(setting, limit) => {
                 write!(
                     f,
-                    "exceeds the limit `{setting}` ({limit}), which can be raised"
+                    "exceeds the limit `{setting}` ({limit}); raise that limit if the server needs more"
                 )
             }
             UnusableAnswer::Unreadable(error) => write!(f, "cannot be read: {error}"),
@@ -85,7 +85,7 @@ impl ServerConnection {
         };
         self.notes.count(
             trouble,
-            format!("one of its messages {why}; it was dropped"),
+            format!("one of its messages was dropped, because it {why}"),
         );
         let mut known = unread.replies;
         known.retain(|id| self.purpose(id).is_some());
@@ -132,7 +132,7 @@ impl RequestPurpose {
     fn noun(&self) -> &'static str {
         match self {
             RequestPurpose::Open => "the handshake",
-            RequestPurpose::List => "a list",
+            RequestPurpose::List => "a request for a list",
             RequestPurpose::Call(..) => "a call",
             RequestPurpose::Listen(_) => "a subscription",
         }

@@ -464,7 +464,7 @@ pub(crate) fn not_accepted_error(refusal: RequestTableError) -> RpcError {
     match refusal {
         RequestTableError::Duplicate => RpcError::new(
             code::INVALID_REQUEST,
-            "a request with this id is in flight already",
+            "a request with this id is in flight already; use another id",
         ),
         RequestTableError::TooMany => RpcError::new(
             code::INTERNAL_ERROR,

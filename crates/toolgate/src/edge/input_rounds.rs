@@ -220,7 +220,7 @@ async fn wait_with_progress(
     tokio::select! {
         () = until => Ok(()),
         () = beat => Ok(()),
-        () = server.closed() => Err(Error::new(ErrorKind::Cancelled, "the gateway is shutting down; call again after its restart")),
+        () = server.closed() => Err(Error::new(ErrorKind::Cancelled, "this server is shutting down; call again after its restart")),
         () = outlet.closed() => Err(Error::new(ErrorKind::Cancelled, "the caller disconnected before the call was decided")),
     }
 }
@@ -279,11 +279,11 @@ async fn wait_for_response(
     let gone = |text| Err(Error::new(ErrorKind::Cancelled, text));
     tokio::select! {
         answer = asked => answer,
-        () = server.closed() => gone("the gateway is shutting down; call again after its restart"),
+        () = server.closed() => gone("this server is shutting down; call again after its restart"),
         () = outlet.closed() => gone("the caller disconnected before it answered the input request"),
         () = tokio::time::sleep(server.limits.input_timeout) => Err(Error::new(
             ErrorKind::TimedOut,
-            format!("the input request of the tool was not answered within {} s; call again", server.limits.input_timeout.as_secs()),
+            format!("the input request was not answered within {} s; call again", server.limits.input_timeout.as_secs()),
         )),
     }
 }
@@ -329,13 +329,13 @@ fn check_capabilities(questions: &InputRequests, context: &RequestContext) -> Re
         };
         if !able {
             let text = format!(
-                "this tool requests input during the call, and the client did not declare that it can {what}; use a client that can"
+                "this call requires input, and the client did not declare that it can {what}; use a client that can"
             );
             return Err(Error::new(ErrorKind::MissingCapability(need), text));
         }
         if !is_expressible(ask, dialect) {
             let text = format!(
-                "this tool requests input during the call, and revision {} of the client does not support this request; use a client with a newer revision",
+                "this call requires input, and the client's revision {} does not support this request; use a client with a newer revision",
                 dialect.revision
             );
             return Err(Error::new(ErrorKind::MissingCapability(need), text));

@@ -84,6 +84,8 @@ fn page_start(catalog: &Catalog, cursor: Option<Json>) -> Result<usize, RpcError
             .position(|item| item.def.name() == name)
     });
     place.map(|at| at + 1).ok_or_else(|| {
-        response::invalid_params("the cursor is not one of this list; list again from the start")
+        response::invalid_params(
+            "the cursor does not belong to this list; list again from the start",
+        )
     })
 }

@@ -111,7 +111,7 @@ impl ChangeNotifier {
         {
             let most = self.server.limits.max_subscriptions;
             let text = format!(
-                "one session may subscribe to at most {most} resources; unsubscribe from some"
+                "this session has reached its limit of subscriptions ({most}); unsubscribe from some resources"
             );
             return Err(RpcError::new(code::INTERNAL_ERROR, text));
         }

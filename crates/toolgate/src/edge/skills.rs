@@ -52,7 +52,7 @@ async fn get_skill(
                 .dialect
                 .skill(&entry, catalog.cache_hint(), &server.info))
         }
-        None => Err(not_found(uri, "no skill is served at")),
+        None => Err(not_found(uri, "this server has no skill with the URI")),
     }
 }
 
@@ -79,7 +79,8 @@ async fn read_directory(
     let manifests: Vec<_> = manifests.collect();
     let files = manifests.iter().flat_map(|m| m.files.iter().flatten());
     let children = skills::children(uri, files.map(|file| file.uri.as_str()));
-    let children = children.ok_or_else(|| not_found(uri, "there is no directory at"))?;
+    let children =
+        children.ok_or_else(|| not_found(uri, "this server has no directory with the URI"))?;
     let resources = list(ItemKind::Resource).await?;
     let start = page_start(&children, params.and_then(|p| p.get("cursor")))?;
     let rest = children.get(start..).unwrap_or_default();
@@ -129,7 +130,7 @@ fn page_start(children: &[(String, bool)], cursor: Option<Json>) -> Result<usize
     let place = last.and_then(|last| children.iter().position(|(uri, _)| uri == last));
     place.map(|at| at + 1).ok_or_else(|| {
         response::invalid_params(
-            "the cursor is not one of this directory; read it again from the start",
+            "the cursor does not belong to this directory; read it again from the start",
         )
     })
 }

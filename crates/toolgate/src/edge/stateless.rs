@@ -136,7 +136,7 @@ pub(crate) fn unsupported_version(
     data.str("requested", version);
     RpcError::new(
         code::UNSUPPORTED_VERSION,
-        "this revision of the protocol is not supported",
+        "this protocol revision is not supported; use one of those in \"supported\"",
     )
     .with_data(data.finish())
 }
@@ -340,7 +340,7 @@ fn read_filter(caller: &Caller, filter: &Json, most: usize) -> Result<ChangeFilt
         .map(|uri| uri.string())
         .collect();
     let uris = uris.filter(|uris| uris.len() <= most).ok_or_else(|| {
-        let text = format!("\"resourceSubscriptions\" must be at most {most} strings");
+        let text = format!("\"resourceSubscriptions\" must be an array of at most {most} strings");
         RpcError::new(code::INVALID_PARAMS, text)
     })?;
     let mut wanted = ChangeFilter::all_lists(caller.clone());

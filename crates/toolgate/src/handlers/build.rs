@@ -88,8 +88,9 @@ pub(super) fn check_mount_prefix(
     match mounts.iter().find(begins) {
         None => Ok(()),
         Some(mount) => {
-            let why =
-                format!("names that begin with \"{mount}_\" are reserved for the mounted server");
+            let why = format!(
+                "names that begin with \"{mount}_\" are reserved for the mounted server; rename it"
+            );
             Err(BuildError::new(describe(definition), why))
         }
     }

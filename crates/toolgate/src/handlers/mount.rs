@@ -43,7 +43,7 @@ pub(super) fn compose(
     }
     let id = registry.origin().server.clone();
     if let Some((name, _)) = inner.iter().find(|(name, _)| **name == *id) {
-        let why = "it is the name of the outer server; give it another one";
+        let why = "it has the name of the outer server; give it another name";
         return Err(BuildError::new(format!("the mounted server {name:?}"), why));
     }
     let member = |(name, built): (String, BuiltServer)| AggregateMember {

@@ -254,7 +254,7 @@ impl SkillDirectory {
     fn walk(&mut self, folder: &Path, within: &str, depth: usize) -> Result<(), String> {
         if depth > MAX_DIRECTORY_DEPTH {
             return Err(format!(
-                "its directories are nested deeper than {MAX_DIRECTORY_DEPTH}"
+                "its directories are nested more than {MAX_DIRECTORY_DEPTH} deep"
             ));
         }
         for entry in fs::read_dir(folder).map_err(|error| error.to_string())? {
@@ -288,16 +288,16 @@ impl SkillDirectory {
     fn add_file(&mut self, from: &Path, path: String) -> Result<(), String> {
         if self.files.len() == MAX_SKILL_FILES {
             return Err(format!(
-                "it has more than {MAX_SKILL_FILES} files; split it"
+                "it has more than {MAX_SKILL_FILES} files; split the skill"
             ));
         }
         let left = MAX_SKILL_BYTES - self.bytes;
         let mut bytes = Vec::new();
         let read = File::open(from).and_then(|file| file.take(left + 1).read_to_end(&mut bytes));
-        read.map_err(|error| format!("{path}: {error}"))?;
+        read.map_err(|error| format!("{path} cannot be read: {error}"))?;
         self.bytes += bytes.len() as u64;
         if self.bytes > MAX_SKILL_BYTES {
-            return Err("its files are larger than 16 MiB in total; split it".to_owned());
+            return Err("its files are larger than 16 MiB in total; split the skill".to_owned());
         }
         self.files.push((path, bytes));
         Ok(())

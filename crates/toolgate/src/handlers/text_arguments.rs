@@ -80,7 +80,7 @@ impl ArgumentError {
     }
 
     fn into_error(self) -> Error {
-        let text = format!("invalid arguments: {self}");
+        let text = format!("the arguments are invalid: {self}");
         let problem = SchemaViolation::new(
             match self.argument {
                 Some(name) => format!("/{}", name.replace('~', "~0").replace('/', "~1")),
@@ -116,7 +116,7 @@ impl de::Error for ArgumentError {
     fn missing_field(field: &'static str) -> ArgumentError {
         ArgumentError {
             argument: Some(field.to_owned()),
-            reason: "it is required".to_owned(),
+            reason: "a value is required".to_owned(),
             received: "nothing",
         }
     }

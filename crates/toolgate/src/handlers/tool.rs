@@ -277,6 +277,6 @@ impl Tool {
 /// Returns the error for arguments that match the schema but not the type.
 fn invalid(error: &serde_json::Error) -> Error {
     let problem = SchemaViolation::new("", "arguments that match the type", error.to_string());
-    let text = format!("invalid arguments: {error}");
+    let text = format!("the arguments do not match the parameters of the tool: {error}");
     Error::new(ErrorKind::InvalidArguments(vec![problem]), text)
 }

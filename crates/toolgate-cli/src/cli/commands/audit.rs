@@ -104,8 +104,13 @@ fn acknowledge(place: &DataLocation<'_>, data: &Path, dir: &Path) -> Result<Exit
         let entry = entry.with("about", notice.subject.as_str());
         let entry = entry.with("why", notice.description.as_str());
         offline::record(place, data, entry.with("by", "terminal"))?;
-        acknowledge_notice(dir, &notice)
-            .map_err(|e| format!("cannot acknowledge the damage of {}: {e}", notice.subject))?;
+        acknowledge_notice(dir, &notice).map_err(|e| {
+            format!(
+                "cannot acknowledge the damage to {}: {e}; check the permissions of {}",
+                notice.subject,
+                dir.display()
+            )
+        })?;
         let about = visible(&notice.subject);
         print(&format!(
             "acknowledged {about}: {}\n",

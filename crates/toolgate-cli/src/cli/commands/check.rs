@@ -138,7 +138,7 @@ fn stored_items(
 /// Starts the servers, lists their items once, and stops them.
 fn listed_items(config: &Config, data: &Path, found: &mut CheckFindings) -> Result<OfferedNames> {
     let guardian = Guardian::start()
-        .map_err(|e| format!("cannot start the guardian process, which runs the servers: {e}"))?;
+        .map_err(|e| format!("cannot start the guardian process, which runs the servers: {e}; raise the limits on processes and open files of this user"))?;
     let runtime = runtime()?;
     let offered = runtime.block_on(async {
         let supervisor = ServerSupervisor::new(Arc::new(guardian));
@@ -183,7 +183,7 @@ fn listed_items(config: &Config, data: &Path, found: &mut CheckFindings) -> Resu
             if own {
                 offered.by_server.remove(&server.id);
                 found.unchecked.push(format!(
-                    "not checked: the items of {}: each caller signs in to it separately, and a check has no caller",
+                    "not checked: the items of the server {}, because each caller has a separate connection to it, and a check has no caller",
                     server.id
                 ));
             } else if missing.contains(&server.id) {
@@ -192,7 +192,7 @@ fn listed_items(config: &Config, data: &Path, found: &mut CheckFindings) -> Resu
                     .error
                     .unwrap_or_else(|| "it did not respond in time".to_owned());
                 found.failed.push(format!(
-                    "the server {} could not be contacted: {why}",
+                    "the server {} is unavailable: {why}",
                     server.id
                 ));
             } else {
@@ -244,7 +244,7 @@ fn stale_notes(
             .collect();
         if !gone.is_empty() {
             notes.push(format!(
-                "{server} no longer offers some pinned items: {}; delete their pins with `toolgate pins forget`",
+                "the server {server} no longer offers some pinned items: {}; delete their pins with `toolgate pins forget`",
                 join_names(&gone)
             ));
         }

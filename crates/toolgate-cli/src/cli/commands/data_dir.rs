@@ -19,8 +19,9 @@ impl DataLocation<'_> {
             Some(_) => absolute_or_default(self.data),
             None => {
                 let named = Config::data_directory(self.config).map_err(|error| {
-                    let then = "so the data directory is unknown; pass --data DIR";
-                    CommandError::Usage(format!("{error}; {then}"))
+                    CommandError::Usage(format!(
+                        "the data directory is unknown because the config cannot be read; pass --data DIR, or correct the config: {error}"
+                    ))
                 })?;
                 absolute_or_default(named.as_deref())
             }

@@ -63,7 +63,12 @@ fn explain_history(
     let tally = runtime()?.block_on(async {
         let stored = OfflineView::open(config, data, DefinitionChoice::Accepted).await?;
         let judged = history::evaluate_history(&dir, &which, &stored).await;
-        judged.map_err(|e| format!("cannot read the audit log in {}: {e}", dir.display()))
+        judged.map_err(|e| {
+            format!(
+                "cannot read the audit log in {}: {e}; check the directory and its permissions",
+                dir.display()
+            )
+        })
     });
     print(&format!(
         "{}\nevaluated with {from}; nothing was called\n",

@@ -94,7 +94,7 @@ impl KeyCommandContext<'_> {
             }
         })?;
         eprintln!(
-            "This key is shown only once. Its caller is key:{name} and sends: Authorization: Bearer KEY"
+            "This key is shown only once. Its caller is named key:{name}, and sends the key as: Authorization: Bearer KEY"
         );
         print_key(&made)
     }
@@ -123,9 +123,9 @@ impl KeyCommandContext<'_> {
         let old = match until.is_null() {
             true => "is no longer accepted; its running calls complete, unless you run `toolgate keys revoke`"
                 .to_owned(),
-            false => format!("is accepted until {}; calls that run then complete", format_timestamp(until)),
+            false => format!("is accepted until {}; calls that are running then will complete", format_timestamp(until)),
         };
-        eprintln!("The new key of key:{name} is shown only once. The old key {old}.");
+        eprintln!("The new key for key:{name} is shown only once. The old key {old}.");
         print_key(&made)
     }
 

@@ -77,7 +77,7 @@ pub(super) fn client_credential(config: &Config, at: SignInTarget<'_>) -> Result
         None => return Ok(None),
         Some(given @ ConfigValue::Keyring(_)) => {
             let guardian = Guardian::start().map_err(|e| {
-                format!("cannot start the guardian process, which reads keyrings: {e}")
+                format!("cannot start the guardian process, which reads keyrings: {e}; raise the limits on processes and open files of this user")
             })?;
             let within = Duration::from_secs(config.limits.start_seconds);
             runtime()?.block_on(keyring::read_secret(given, &guardian, within))
@@ -86,7 +86,7 @@ pub(super) fn client_credential(config: &Config, at: SignInTarget<'_>) -> Result
     };
     read.map(Some).map_err(|why| {
         CommandError::Failure(format!(
-            "the server {}: the secret or private key of its client_id is unavailable: {why}",
+            "cannot read the client secret or private key for the server {}: {why}",
             at.server_id
         ))
     })
@@ -143,14 +143,14 @@ pub(super) enum SignInChange {
 pub(super) fn server_and_caller(id: &str, caller: Option<&str>) -> String {
     match caller {
         None => id.to_owned(),
-        Some(caller) => format!("{id}, only for {}", visible_line(caller)),
+        Some(caller) => format!("{id} (caller {})", visible_line(caller)),
     }
 }
 
 /// Prints the sign-in URL, and opens it if a browser is available.
 fn print_and_open(url: &Url, open: bool) {
     eprintln!(
-        "toolgate: sign in here, within 5 minutes:\n  {}",
+        "toolgate: to sign in, open this URL within 5 minutes:\n  {}",
         url.as_str()
     );
     let Some(program) = open.then(browser_program).flatten() else {

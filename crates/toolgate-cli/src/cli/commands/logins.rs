@@ -27,7 +27,7 @@ pub(super) fn list(place: &DataLocation<'_>, json: bool) -> Result<ExitCode> {
     let config = place.config();
     if let Err(CommandError::Usage(why) | CommandError::Failure(why)) = &config {
         eprintln!(
-            "toolgate: {}; the list does not show which server uses which credentials",
+            "toolgate: the list does not show which server uses which credentials, because the config cannot be read: {}",
             visible(why)
         );
     }
@@ -89,7 +89,7 @@ fn line(one: &Value) -> String {
     };
     let scopes = match word("scopes") {
         none if none.is_empty() => String::new(),
-        scopes => format!(", for {scopes}"),
+        scopes => format!("; scopes: {scopes}"),
     };
     let lasts = match (&one["renews"], &one["until"]) {
         (Value::Bool(true), _) => "refreshed automatically".to_owned(),
@@ -178,8 +178,12 @@ fn oauth_client(config: &Config, grants: &Path, key: &str) -> Result<OAuthClient
         return Ok(login.build());
     }
     let (id, url, _) = caller_credentials::split_key(key);
-    let url = Url::parse(url)
-        .map_err(|bad| format!("the stored credentials of {id} have an invalid URL: {bad}"))?;
+    let url = Url::parse(url).map_err(|bad| {
+        format!(
+            "the stored credentials for {id} have an invalid URL ({bad}); delete their file in {}",
+            grants.display()
+        )
+    })?;
     let login = OAuthClient::builder(url).key(key).name("Toolgate");
     Ok(login.store(FileCredentialStore::new(grants)).build())
 }

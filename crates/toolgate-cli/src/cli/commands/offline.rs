@@ -53,7 +53,7 @@ fn journal(place: &DataLocation<'_>, data: &Path) -> Result<AuditJournal> {
     options.product = format!("toolgate {}", env!("CARGO_PKG_VERSION"));
     options.config_hash = config.and_then(|config| config.hash).unwrap_or_default();
     let journal = AuditJournal::open(options);
-    let journal = journal.map_err(|e| format!("cannot open the audit log: {e}"))?;
+    let journal = journal.map_err(|e| e.to_string())?;
     warn_of_damage(&journal);
     Ok(journal)
 }

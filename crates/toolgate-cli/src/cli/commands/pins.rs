@@ -8,6 +8,7 @@ use crate::{
 use serde_json::{Value, json};
 use std::{collections::BTreeMap, path::Path, process::ExitCode};
 use toolgate_core::visible_line;
+use toolgate_protocol::plural::count_of;
 
 /// Runs a pin command at the running gateways.
 pub(super) fn run(data: &Path, command: &PinsCommand) -> Result<ExitCode> {
@@ -34,7 +35,10 @@ pub(super) fn run(data: &Path, command: &PinsCommand) -> Result<ExitCode> {
         PinsCommand::Accept { server, .. } => {
             let done = GatewaySockets::find(data)?
                 .request_any("pins/accept", &json!({"server": server}))?;
-            print(&format!("accepted: {}\n", done["count"]))
+            print(&format!(
+                "accepted: {}\n",
+                count_of(done["count"].as_u64().unwrap_or(0), "definition")
+            ))
         }
         PinsCommand::Reject { name, digest } => send_by_id(
             data,

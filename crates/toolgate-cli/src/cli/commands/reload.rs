@@ -24,7 +24,7 @@ pub(super) fn run(gateways: &GatewaySockets) -> Result<ExitCode> {
     match refused.is_empty() {
         true => Ok(ExitCode::SUCCESS),
         false => Err(CommandError::Failure(format!(
-            "{}; the previous config stays active",
+            "the config was not reloaded, and the previous one stays active: {}",
             refused.join("; ")
         ))),
     }

@@ -13,6 +13,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 use toolgate_core::{visible, visible_line};
+use toolgate_protocol::plural::count_of;
 
 /// Maximum number of notes per server.
 const MAX_NOTES_SHOWN: usize = 20;
@@ -76,7 +77,7 @@ fn text(status: &Value) -> String {
         line(
             "clock",
             &format!(
-                "the system clock was set back: approvals, grants and keys expire by a clock {ahead} min ahead of it; if that clock is wrong, stop all gateways of this data directory and remove the lines with \"t\":\"clock\" from state/state.jsonl"
+                "the system clock was set back: approvals, grants and keys expire by a stored clock that is {ahead} min ahead of it; if the stored clock is wrong, stop all gateways on this data directory and remove the lines with \"t\":\"clock\" from state/state.jsonl"
             ),
         );
     }
@@ -105,7 +106,7 @@ fn text(status: &Value) -> String {
             line("", &note);
         }
         for (caller, how) in pending_sign_ins(server, flags) {
-            line("", &format!("{caller} waits for a sign-in; {how}"));
+            line("", &format!("{caller} is waiting for a sign-in; {how}"));
         }
     }
     for key in status["keys_ending"].as_array().into_iter().flatten() {
@@ -127,7 +128,9 @@ fn text(status: &Value) -> String {
     for issuer in status["issuers"].as_array().into_iter().flatten() {
         let state = match (issuer["error"].as_str(), issuer["since"].as_u64()) {
             (Some(why), since) => {
-                let since = since.map_or(String::new(), |at| format!(", first {}", format_age(at)));
+                let since = since.map_or(String::new(), |at| {
+                    format!(" (first failure: {})", format_age(at))
+                });
                 format!("cannot be used: {}{since}", visible(why))
             }
             (None, _) => "no known problems".to_owned(),
@@ -150,7 +153,8 @@ fn notes(server: &Value) -> Vec<String> {
         .filter(|more| *more > 0)
     {
         lines.push(format!(
-            "{more} more notes on definitions; the console shows them"
+            "{} on definitions; the console shows all notes",
+            count_of(more as u64, "more note")
         ));
     }
     lines
@@ -203,7 +207,8 @@ mod tests {
         );
         assert!(bad.contains("NOT MIRRORED: gone"), "{bad}");
         assert!(bad.contains("damaged      c-1: cut\\u001b off\n"), "{bad}");
-        let issuer = "corp cannot be used: its keys cannot be loaded: no\\u001b answer, first ";
+        let issuer =
+            "corp cannot be used: its keys cannot be loaded: no\\u001b answer (first failure: ";
         assert!(bad.contains(issuer), "{bad}");
     }
 
@@ -219,9 +224,9 @@ mod tests {
             "keys_ending": [{"name": "ci", "expires": end}], "flags": " --data /d",
         });
         let told = text(&status);
-        let line = "corp:an n waits for a sign-in; run: toolgate login far --caller 'corp:an n' --data /d\n";
+        let line = "corp:an n is waiting for a sign-in; run: toolgate login far --caller 'corp:an n' --data /d\n";
         assert!(told.contains(line), "{told}");
-        assert!(!told.contains("key:ci waits"), "{told}");
+        assert!(!told.contains("key:ci is waiting"), "{told}");
         let mut unused = status.clone();
         unused["servers"][0]["reached"] = json!(false);
         assert!(text(&unused).contains("server       far not used yet\n"));

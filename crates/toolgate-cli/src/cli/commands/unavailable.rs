@@ -23,7 +23,7 @@ pub(super) fn print_unavailable(statuses: &[Value], meant: impl Fn(&str) -> bool
         for server in status["servers"].as_array().into_iter().flatten() {
             let id = server["id"].as_str().unwrap_or_default();
             match unavailable_reason(server).filter(|_| meant(id)) {
-                Some(why) => said.push(format!("toolgate: {}: {why}", visible_line(id))),
+                Some(why) => said.push(format!("toolgate: the server {} {why}", visible_line(id))),
                 None => continue,
             }
         }
@@ -38,13 +38,14 @@ fn unavailable_reason(server: &Value) -> Option<String> {
     let state = server["state"].as_str().unwrap_or_default();
     match (state, error) {
         ("running", _) if server["reached"] == false => {
-            Some("not used yet; its items are known once a caller has used it".to_owned())
+            Some("is not in use yet; its items are known once a caller has used it".to_owned())
         }
         ("running", _) => None,
-        ("sign-in", Some(why)) => Some(why),
+        ("sign-in", Some(why)) => Some(format!("is unavailable: {why}")),
         ("failed", Some(why)) => Some(format!("cannot be started: {why}")),
-        (_, Some(why)) => Some(format!("not running: {why}")),
-        (state, None) => Some(visible(state)),
+        (_, Some(why)) => Some(format!("is not running: {why}")),
+        ("starting", None) => Some("is still starting".to_owned()),
+        (state, None) => Some(format!("is not running (state: {})", visible(state))),
     }
 }
 
@@ -58,17 +59,17 @@ mod tests {
             unavailable_reason(&json!({"state": state, "error": error, "reached": reached}))
         };
         assert_eq!(of("running", Some("it ended before"), true), None);
-        assert!(of("running", None, false).is_some_and(|why| why.starts_with("not used yet")));
+        assert!(of("running", None, false).is_some_and(|why| why.starts_with("is not in use yet")));
         let told = |state, why| of(state, Some(why), true).unwrap();
         assert_eq!(
             told("sign-in", "somebody has to sign in"),
-            "somebody has to sign in"
+            "is unavailable: somebody has to sign in"
         );
         assert_eq!(
             told("failed", "no\n program"),
             "cannot be started: no\\u000a program"
         );
-        assert_eq!(told("backoff", "gone"), "not running: gone");
-        assert_eq!(of("starting", None, true).unwrap(), "starting");
+        assert_eq!(told("backoff", "gone"), "is not running: gone");
+        assert_eq!(of("starting", None, true).unwrap(), "is still starting");
     }
 }

@@ -121,9 +121,10 @@ fn add(arguments: &Value) -> Result<ToolResult, Error> {
 }
 
 fn text_argument<'a>(arguments: &'a Value, key: &'static str) -> Result<&'a str, Error> {
-    arguments[key]
-        .as_str()
-        .ok_or_else(|| invalid("\"name\" and \"text\" must be strings"))
+    arguments[key].as_str().ok_or_else(|| match key {
+        "name" => invalid("\"name\" must be a string"),
+        _ => invalid("\"text\" must be a string"),
+    })
 }
 
 fn note(demo: &DemoService, arguments: &Value) -> Result<ToolResult, Error> {
@@ -182,7 +183,9 @@ fn trace(n: u64) {
         .append(true)
         .open(path);
     if let Err(error) = file.and_then(|mut file| writeln!(file, "tick {n}")) {
-        eprintln!("toolgate demo-server: TOOLGATE_DEMO_TRACE cannot be written: {error}");
+        eprintln!(
+            "toolgate demo-server: the file that TOOLGATE_DEMO_TRACE names cannot be written: {error}"
+        );
     }
 }
 

@@ -93,7 +93,7 @@ fn without_item(call: &RecordedCall, by: &OfflineView) -> ReplayResult {
         Some((server, _)) if !by.has_server(server) => decided(
             PredictedOutcome::Hide,
             "resolve",
-            "the config has no server of this name",
+            "the config has no server with this name",
         ),
         Some(_) => ReplayResult::Unknown(
             "no gateway stored the definition of this item, so the new decision is unknown"

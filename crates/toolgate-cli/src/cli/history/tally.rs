@@ -112,7 +112,7 @@ impl HistoryTally {
             (self.unknown, "unknown"),
             (
                 self.other,
-                "not decided by a rule (for example invalid arguments), so not evaluated",
+                "not decided by a rule (for example, because of invalid arguments), so not evaluated",
             ),
         ] {
             text.push_str(&format!("{count:>7} {what}\n"));

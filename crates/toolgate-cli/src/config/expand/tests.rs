@@ -51,16 +51,13 @@ fn rejects_unset_variables_and_malformed_references() {
     let unset = expand_variables("x${NONE}", env).unwrap_err();
     assert_eq!(
         unset,
-        "refers to environment variable NONE, which is not set; set it, or write ${NONE:-default}"
+        "refers to the environment variable NONE, which is not set; set it, or write ${NONE:-default}"
     );
     for text in [
         "${A", "${}", "${A B}", "${1}", "${env:A}", "${#A}", "${A-x}", "${:-x}",
     ] {
         let wrong = expand_variables(text, env).unwrap_err();
-        assert!(
-            wrong.contains("which is not a variable; write ${NAME}"),
-            "{text}: {wrong}"
-        );
+        assert!(wrong.contains("; write ${NAME}"), "{text}: {wrong}");
     }
 }
 
@@ -143,7 +140,7 @@ fn an_unset_variable_is_an_error_with_its_place_and_key() {
         assert_eq!(
             parse(&text).unwrap_err(),
             format!(
-                "/etc/t.toml:{place} refers to environment variable {UNSET}, which is not set; set it, or write ${{{UNSET}:-default}}"
+                "/etc/t.toml:{place} refers to the environment variable {UNSET}, which is not set; set it, or write ${{{UNSET}:-default}}"
             )
         );
     }

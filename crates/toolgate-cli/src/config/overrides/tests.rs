@@ -65,7 +65,7 @@ fn errors_say_how_to_fix_an_override() {
         ),
         (
             "arguments = { n = { env = \"s3cret value\" } }",
-            "write the name, not the value",
+            "write the name of the variable, not its value",
         ),
     ] {
         let error = tool(text);

@@ -183,7 +183,9 @@ impl<'de> MapAccess<'de> for TableAccess<'_, '_> {
     ) -> Result<S::Value, SettingError> {
         match self.current.take() {
             Some(value) => value.read(seed),
-            None => Err(SettingError::custom("was read before its key")),
+            None => Err(SettingError::custom(
+                "cannot be read because of a bug in toolgate; report it (a value was read before its key)",
+            )),
         }
     }
 }

@@ -96,7 +96,7 @@ impl<'a> ConfigTree<'a> {
 
     fn unknown_key(&self, path: &SettingPath, schema: &Value) -> String {
         let Some((key, section)) = path.split() else {
-            return "unknown key".to_owned();
+            return "the file has an unknown key".to_owned();
         };
         let label = path.label();
         if let Some(setting) = renamed::settings_of(&section.section()).find(|s| s.old_key == key) {
@@ -118,7 +118,7 @@ impl<'a> ConfigTree<'a> {
     fn mismatch(&self, path: &SettingPath, schema: &Value) -> String {
         let label = path.label();
         let (Some(value), Some((key, section))) = (self.value(path), path.split()) else {
-            return format!("{label} is invalid");
+            return format!("{label} has a value of the wrong type");
         };
         let value = value.get_ref();
         let section = section.section();
@@ -134,7 +134,9 @@ impl<'a> ConfigTree<'a> {
                 digits.to_string()
             }
             DeValue::Integer(_) if expected_value::is_anything(schema, path) => {
-                return format!("{label} has an integer that does not fit into 64 bits");
+                return format!(
+                    "{label} has an integer that does not fit into 64 bits; write a smaller one"
+                );
             }
             other => format!("{} {}", article(other), type_name(other)),
         };
@@ -211,6 +213,6 @@ pub(in crate::config) fn toml_syntax_error(
     let text = error.message().lines().collect::<Vec<_>>().join("; ");
     doc.error(
         error.span().map_or(0, |span| span.start),
-        format!("not TOML: {text}"),
+        format!("the file is not valid TOML: {text}"),
     )
 }

@@ -70,7 +70,7 @@ fn rejects_a_file_that_others_can_write() {
     let dir = ConfigTestDirectory::new();
     for mode in [0o664, 0o646, 0o666] {
         let refusal = refusal(&dir.write("toolgate.toml", FINE, mode));
-        let words = "lets others write to it, and it decides which programs are started; run chmod go-w on it";
+        let words = "lets others write to this file, which decides which programs are started; run chmod go-w on it";
         assert_eq!(refusal, format!("is refused: its mode {mode:04o} {words}"));
     }
 }
@@ -112,7 +112,7 @@ fn rejects_files_that_are_not_configs() {
     let dir = ConfigTestDirectory::new();
     assert_eq!(
         refusal(&dir.0),
-        "is not a regular file; name a regular file"
+        "is not a regular file; give the path of a regular file"
     );
     assert!(refusal(&dir.0.join("none.toml")).starts_with("cannot be read: "));
     let binary = dir.write("binary.toml", b"a = 1\nb = \"\xff\"", 0o644);
@@ -145,7 +145,8 @@ fn rejects_a_token_file_that_others_can_read() {
     dir.write("token", "0123456789abcde\n", 0o600);
     let short = read().unwrap_err().to_string();
     assert!(
-        short.contains("toolgate.toml:1:9: ") && short.contains("the token has 15 characters"),
+        short.contains("toolgate.toml:1:9: ")
+            && short.contains("has a value that is 15 bytes long"),
         "{short}"
     );
     let open = dir.write("token", "0123456789abcdef\n", 0o640);

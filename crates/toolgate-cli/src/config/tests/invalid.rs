@@ -68,15 +68,21 @@ fn keys() {
 
 #[test]
 fn syntax() {
-    above("a = 1\na = 2", "2:1: not TOML: duplicate key");
-    server("[server.s]", "3:9: not TOML: duplicate key");
+    above(
+        "a = 1\na = 2",
+        "2:1: the file is not valid TOML: duplicate key",
+    );
+    server(
+        "[server.s]",
+        "3:9: the file is not valid TOML: duplicate key",
+    );
     above(
         "a = [1",
-        "2:1: not TOML: missing comma between array elements, expected `,`",
+        "2:1: the file is not valid TOML: missing comma between array elements, expected `,`",
     );
     above(
         "a = \"x",
-        "1:7: not TOML: invalid basic string, expected `\"`",
+        "1:7: the file is not valid TOML: invalid basic string, expected `\"`",
     );
 }
 
@@ -152,7 +158,7 @@ fn listening() {
     );
     above(
         "listen = \"0.0.0.0:8665\"",
-        "1:10: listen 0.0.0.0:8665 can be reached from other machines, so anyone could call; set token, or required = true in [auth]",
+        "1:10: other machines can reach 0.0.0.0:8665, so anyone could call the tools; set token, or required = true in [auth]",
     );
     assert!(
         parse("listen = \"0.0.0.0:8665\"\ntoken = { env = \"T\" }\n[server.s]\ncommand = [\"x\"]")
@@ -165,7 +171,7 @@ fn listening() {
     );
     above(
         "allowed_origins = [\"*\"]",
-        "1:20: \"allowed_origins\" has \"*\", which is not an origin; write scheme and host without a path, such as \"https://app.example.com\"",
+        "1:20: \"allowed_origins\" has \"*\", which is not an origin; write the scheme and the host without a path, such as \"https://app.example.com\"",
     );
 }
 
@@ -177,11 +183,11 @@ fn tokens() {
     );
     above(
         "token = { env = \"a-b c\" }",
-        "1:17: \"env\" in [token] is not a valid name of an environment variable; write the name, not the value",
+        "1:17: \"env\" in [token] is not a valid environment variable name; write the name of the variable, not its value",
     );
     above(
         "token = { env = \"T\", file = \"t\" }",
-        "1:9: \"token\" is a table; write { env = \"NAME\" }, { file = \"PATH\" } or { keyring = \"NAME\" }",
+        "1:9: \"token\" must have exactly one key; write { env = \"NAME\" }, { file = \"PATH\" } or { keyring = \"NAME\" }",
     );
 }
 
@@ -197,7 +203,7 @@ fn limits() {
     );
     above(
         "[limits]\ncall_max_seconds = 30",
-        "2:20: call_seconds is 60 and call_max_seconds is 30; set call_seconds to at most call_max_seconds",
+        "2:20: call_seconds is 60, which is more than call_max_seconds (30); lower call_seconds, or raise call_max_seconds",
     );
     above(
         "[limits]\nmemory_bytes = 8388607",
@@ -205,7 +211,7 @@ fn limits() {
     );
     above(
         "[limits]\nmemory_bytes = 67108864",
-        "2:16: memory_bytes is 67108864, but two messages of the maximum size need 233417728; raise memory_bytes, or lower line_bytes, body_bytes or elements",
+        "2:16: memory_bytes is 67108864, but two messages of the maximum size need 233417728 bytes; raise memory_bytes, or lower line_bytes, body_bytes or elements",
     );
     above(
         "[limits]\nrate = \"60/minute\"",
@@ -213,7 +219,7 @@ fn limits() {
     );
     above(
         "[limits]\nrate = \"0/s\"",
-        "2:8: \"rate\" in [limits] is \"0/s\"; write a count from 1 to 1000000",
+        "2:8: \"rate\" in [limits] is \"0/s\"; write a count from 1 to 1000000, such as \"30/min\"",
     );
 }
 
@@ -289,11 +295,11 @@ fn servers() {
     );
     check(
         "[server.My_Files]\n",
-        "1:9: server id \"My_Files\" is not 1 to 32 of a-z, 0-9 and \"-\"; write [server.my-files]",
+        "1:9: the server id \"My_Files\" must be 1 to 32 of a-z, 0-9 and \"-\"; write for example [server.my-files]",
     );
     check(
         "[server.\"\"]\n",
-        "1:9: server id \"\" is not 1 to 32 of a-z, 0-9 and \"-\"; write [server.files]",
+        "1:9: the server id \"\" must be 1 to 32 of a-z, 0-9 and \"-\"; write for example [server.files]",
     );
     check(
         "[server.s]\n",
@@ -305,7 +311,7 @@ fn servers() {
     );
     check(
         "[server.s]\ncommand = [\"\"]",
-        "2:11: \"command\" in [server.s] begins with an empty string; the first element is the program",
+        "2:11: \"command\" in [server.s] begins with an empty string; write the program as the first element",
     );
     check(
         "[server.s]\nurl = \"ftp://x\"",
@@ -325,11 +331,11 @@ fn servers() {
     );
     check(
         "[server.s]\ncommand = [\"y\"]\nheaders = { A = \"b\" }",
-        "3:11: \"headers\" in [server.s] is only valid for a server with a url; write url = \"https://mcp.example.com/mcp\"",
+        "3:11: \"headers\" in [server.s] is only valid for a server with a url; add url = \"https://mcp.example.com/mcp\", or remove it",
     );
     check(
         "[server.s]\nurl = \"https://x\"\nheaders = { Host = \"b\" }",
-        "3:13: the header \"Host\" is invalid: the protocol itself sets this header; correct it",
+        "3:13: the header \"Host\" cannot be used: the protocol itself sets it; remove it",
     );
     check(
         "[server.s]\nurl = \"https://x\"\nheaders = { A = \"b\", a = { env = \"B\" } }",
@@ -337,7 +343,7 @@ fn servers() {
     );
     check(
         "[server.s]\nurl = \"https://x\"\nheaders = { a = { env = \"B C\" } }",
-        "3:25: \"env\" in [server.s.headers.a] is not a valid name of an environment variable; write the name, not the value",
+        "3:25: \"env\" in [server.s.headers.a] is not a valid environment variable name; write the name of the variable, not its value",
     );
     server(
         "cwd = \"\"",
@@ -353,15 +359,15 @@ fn servers() {
     );
     server(
         "prefix = \"\"\n[server.t]\ncommand = [\"x\"]",
-        "1:9: [server.s] has an empty prefix, which is only allowed for a single server; remove it",
+        "1:9: [server.s] has an empty prefix, which is only allowed for a single server; remove the key \"prefix\"",
     );
     server(
         "[server.t]\ncommand = [\"x\"]\nprefix = \"s\"",
-        "3:9: [server.s] and [server.t] have the same prefix \"s\"; give one of them another",
+        "3:9: [server.s] and [server.t] have the same prefix \"s\"; give one of them another prefix",
     );
     server(
         "call_seconds = 901",
-        "3:16: \"call_seconds\" in [server.s] is 901; write an integer from 1 to 900",
+        "3:16: \"call_seconds\" in [server.s] is 901; write an integer from 1 to 900, the value of call_max_seconds in [limits]",
     );
     server(
         "output = \"of\"",
@@ -411,7 +417,7 @@ fn servers() {
 
 #[test]
 fn environments() {
-    let no = "is not a valid name of an environment variable; write letters, digits and _";
+    let no = "is not a valid environment variable name; use letters, digits and \"_\", and begin with a letter or \"_\"";
     server("env = { \"A=B\" = \"\" }", &format!("3:9: \"A=B\" {no}"));
     server("env_pass = [\"AWS_*\"]", &format!("3:13: \"AWS_*\" {no}"));
     server(
@@ -432,15 +438,15 @@ fn rules() {
     );
     rule(
         "tools = []\naction = \"deny\"",
-        "4:9: \"tools\" in [[rule]] is empty, so the rule matches nothing; write [\"*\"] for every tool",
+        "4:9: \"tools\" in [[rule]] is empty, so it matches nothing; write [\"*\"] for every tool",
     );
     rule(
         "tools = [\"s\"]\naction = \"deny\"",
-        "4:10: glob \"s\" matches nothing, because full names begin with the server, as in server.tool; write \"s.*\"",
+        "4:10: the glob \"s\" matches nothing, because full names begin with the server, as in server.tool; write \"s.*\"",
     );
     rule(
         "tools = [\"s.[ab]\"]\naction = \"deny\"",
-        "4:10: glob \"s.[ab]\" contains '[', but only * and ? are supported; write several globs instead",
+        "4:10: the glob \"s.[ab]\" contains '[', but only * and ? are supported; write several globs instead",
     );
     rule(
         "tools = [\"\"]\naction = \"deny\"",
@@ -448,11 +454,11 @@ fn rules() {
     );
     rule(
         "tools = [\"s.a b\"]\naction = \"deny\"",
-        "4:10: glob \"s.a b\" contains whitespace or a control character; write ? in its place",
+        "4:10: the glob \"s.a b\" contains whitespace or a control character; write ? in its place",
     );
     rule(
         "tools = [\"S.*\"]\naction = \"deny\"",
-        "4:10: glob \"S.*\" names the server \"S\", which is not configured; did you mean \"s\"?",
+        "4:10: the glob \"S.*\" names the server \"S\", which is not configured; did you mean \"s\"?",
     );
     let all = "tools = [\"*\"]\n";
     rule(
@@ -469,24 +475,24 @@ fn rules() {
     };
     caller(
         "Key:ci",
-        "\"Key:ci\": \"Key\" is neither \"key\" nor an [auth.issuer] of this config; did you mean \"key:ci\"?",
+        "\"Key:ci\": \"Key\" is neither \"key\" nor the name of an [auth.issuer] in this config; did you mean \"key:ci\"?",
     );
     caller(
         "corp:alice",
-        "\"corp:alice\": \"corp\" is neither \"key\" nor an [auth.issuer] of this config; expected one of: key",
+        "\"corp:alice\": \"corp\" is neither \"key\" nor the name of an [auth.issuer] in this config; expected one of: key",
     );
     caller(
         "corp:al@example.com",
-        "\"corp:al@example.com\": \"corp\" is neither \"key\" nor an [auth.issuer] of this config; expected one of: key",
+        "\"corp:al@example.com\": \"corp\" is neither \"key\" nor the name of an [auth.issuer] in this config; expected one of: key",
     );
     caller(
         "ci",
-        "\"ci\"; a caller with an API key is named \"key:ci\", others for example \"anonymous@http\"",
+        "\"ci\"; write \"key:ci\" for the caller with that API key, or for example \"anonymous@http\" for callers without credentials",
     );
     caller("token@htp", "\"token@htp\"; did you mean \"token@http\"?");
     rule(
         &format!("{all}action = \"ask\"\nexcept = [\"t.*\"]"),
-        "6:11: glob \"t.*\" names the server \"t\", which is not configured; expected one of: s",
+        "6:11: the glob \"t.*\" names the server \"t\", which is not configured; expected one of: s",
     );
     rule(
         &format!("{all}action = \"ask\"\nrate = \"9\""),
@@ -494,7 +500,7 @@ fn rules() {
     );
     rule(
         &format!("{all}action = \"ask\"\nwhen = 'arg.a'"),
-        "6:8: \"when\" in [[rule]] is invalid: column 1: unknown name arg; do you mean args?",
+        "6:8: \"when\" in [[rule]] is not a valid condition: column 1: unknown name arg; do you mean args?",
     );
     rule(
         &format!("{all}action = \"ask\"\nwhen = 7"),
@@ -502,7 +508,7 @@ fn rules() {
     );
     rule(
         &format!("{all}action = \"ask\"\nwhen = \"true{}\"", " ".repeat(4093)),
-        "6:8: \"when\" in [[rule]] is invalid: the condition has 4097 bytes; 4096 are allowed",
+        "6:8: \"when\" in [[rule]] is not a valid condition: the condition has 4097 bytes; 4096 are allowed",
     );
 }
 
@@ -527,15 +533,15 @@ fn search() {
     );
     search(
         "[[search.direct]]\ntools = [\"*\"]\ncallers = [\"keys:ci\"]",
-        "6:12: there is no caller \"keys:ci\": \"keys\" is neither \"key\" nor an [auth.issuer] of this config; did you mean \"key:ci\"?",
+        "6:12: there is no caller \"keys:ci\": \"keys\" is neither \"key\" nor the name of an [auth.issuer] in this config; did you mean \"key:ci\"?",
     );
     search(
         "[[search.direct]]\ntools = [\"t.*\"]",
-        "5:10: glob \"t.*\" names the server \"t\", which is not configured; expected one of: s",
+        "5:10: the glob \"t.*\" names the server \"t\", which is not configured; expected one of: s",
     );
     rule(
         "tools = [\"toolgate.*\"]\naction = \"deny\"",
-        "4:10: glob \"toolgate.*\" names the server \"toolgate\", which is not configured; expected one of: s",
+        "4:10: the glob \"toolgate.*\" names the server \"toolgate\", which is not configured; expected one of: s",
     );
     check(
         "[server.toolgate]\ncommand = [\"x\"]\n[search]\n",
@@ -606,11 +612,11 @@ fn no_secret_stands_in_clear() {
         ),
         (
             child("env = { API_KEY = { env = \"canary canary\" } }"),
-            "is not a valid name of an environment variable",
+            "is not a valid environment variable name",
         ),
         (
             child("env = { API_KEY = { keyring = \"-canary\" } }"),
-            "is not a valid name of a keyring entry",
+            "is not a valid name for a keyring entry",
         ),
         (
             far("client_id = \"a\"\nclient_secret = \"canary\""),
@@ -618,7 +624,7 @@ fn no_secret_stands_in_clear() {
         ),
         (
             child("env = { API_KEY = { vault = \"canary\" } }"),
-            "has a key \"vault\"; write { env",
+            "has the unknown key \"vault\"; write { env",
         ),
     ] {
         let told = parse(&text).unwrap_err();

@@ -49,50 +49,56 @@ fn the_config_of_a_host() {
     };
     assert_eq!(
         off,
-        "/etc/hosts.json:7:20: server \"off\" is skipped: it is disabled"
+        "/etc/hosts.json:7:20: the server \"off\" is skipped: it is disabled"
     );
-    assert!(key.contains("plaintext secret in this file: \"KEY\" in \"env\""));
-    assert!(header.contains("\"X-Key\" in \"headers\"") && config.has_plaintext_secrets);
+    assert!(key.contains("plaintext secret in this file, in \"KEY\" of \"env\""));
+    assert!(header.contains("\"X-Key\" of \"headers\"") && config.has_plaintext_secrets);
 }
 
 #[test]
 fn errors_of_host_json() {
     let server = |entry: &str| format!("{{\"mcpServers\": {{\"a\": {entry}}}}}");
     for (text, error) in [
-        ("{".to_owned(), "1:1: not JSON: EOF while parsing an object"),
-        ("{\n \"a\" 1}".to_owned(), "2:6: not JSON: expected `:`"),
+        (
+            "{".to_owned(),
+            "1:1: the file is not valid JSON: EOF while parsing an object",
+        ),
+        (
+            "{\n \"a\" 1}".to_owned(),
+            "2:6: the file is not valid JSON: expected `:`",
+        ),
         (
             "{}".to_owned(),
             "1:1: this JSON has no \"mcpServers\"; write {\"mcpServers\": {\"NAME\": {\"command\": \"program\"}}}",
         ),
         (
             "{\"mcpServers\": []}".to_owned(),
-            "1:16: \"mcpServers\" is not an object",
+            "1:16: \"mcpServers\" must be an object",
         ),
         (
             "{\"mcpServers\": {}}".to_owned(),
-            "1:16: \"mcpServers\" has no server that can be started; add one",
+            "1:16: \"mcpServers\" contains no server; add one",
         ),
-        (server("1"), "1:22: \"a\" is not an object"),
+        (server("1"), "1:22: \"a\" must be an object"),
         (
             server("{}"),
-            "1:22: \"a\" has no \"command\"; write \"command\": \"program\"",
+            "1:22: \"a\" has neither \"command\" nor \"url\"; write \"command\": \"program\" or \"url\": \"https://mcp.example.com/mcp\"",
         ),
         (
             server("{\"command\": [\"x\"]}"),
-            "1:34: \"command\" of \"a\" is not a string",
+            "1:34: \"command\" of \"a\" must be a string",
         ),
         (
             server("{\"command\": \"\"}"),
-            "1:22: \"command\" of \"a\" is empty; write the program",
+            "1:22: \"command\" of \"a\" is empty; write the program to start",
         ),
         (
             server("{\"command\": \"x\", \"args\": \"y\"}"),
-            "1:47: \"args\" of \"a\" is not an array of strings",
+            "1:47: \"args\" of \"a\" must be an array of strings",
         ),
         (
             server("{\"command\": \"x\", \"args\": [1]}"),
-            "1:48: \"args\" of \"a\" is not a string",
+            "1:48: \"args\" of \"a\" must be a string",
         ),
         (
             server("{\"command\": \"x\", \"command\": \"y\"}"),
@@ -100,24 +106,24 @@ fn errors_of_host_json() {
         ),
         (
             server("{\"command\": \"x\", \"env\": {\"A\": 1}}"),
-            "1:52: \"A\" in \"env\" of \"a\" is not a string",
+            "1:52: \"A\" in \"env\" of \"a\" must be a string",
         ),
         (
             server("{\"command\": \"x\", \"env\": {\"A\": \"${B}\"}}"),
-            "1:52: \"A\" in \"env\" of \"a\" refers to environment variable B, which is not set; set it, or write ${B:-default}",
+            "1:52: \"A\" in \"env\" of \"a\" refers to the environment variable B, which is not set; set it, or write ${B:-default}",
         ),
         (
             server("{\"command\": \"x\", \"args\": [\"${workspaceFolder:a}\"]}"),
-            "1:48: \"args\" of \"a\" has \"${workspaceFolder:a}\", which is not a variable; write ${NAME}, ${NAME:-default}, or $${ for a literal ${",
+            "1:48: \"args\" of \"a\" has \"${workspaceFolder:a}\", which has no valid variable name; write ${NAME}, ${NAME:-default}, or $${ for a literal ${",
         ),
         (
             "{\"mcpServers\": {\"a b\": {\"command\": \"x\"},\n\"A-B\": {\"command\": \"x\"}}}"
                 .to_owned(),
-            "2:8: \"A-B\" and an entry before it both become server id \"a-b\"; rename one of them",
+            "2:8: \"A-B\" and an entry before it both become the server id \"a-b\"; rename one of them",
         ),
         (
             "{\"mcpServers\": {\"é\": {\"command\": \"x\"}}}".to_owned(),
-            "1:22: \"é\" cannot become a server id; rename it to 1 to 32 of a-z, 0-9 and \"-\"",
+            "1:22: \"é\" cannot be turned into a server id; choose a name of 1 to 32 letters, digits and \"-\"",
         ),
         (
             server("{\"url\": \"x\"}"),

@@ -61,7 +61,7 @@ function setLink(how) {
 on("link", (how) => {
   setLink(how);
   attr($("banner"), "hidden", how !== "lost");
-  if (how === "lost") put($("banner"), state.ready ? "Connection lost, reconnecting. This page may be out of date." : "The gateway does not respond yet, retrying.");
+  if (how === "lost") put($("banner"), state.ready ? "Connection lost; reconnecting. This page may be out of date." : "The gateway is not responding yet; retrying.");
   document.body.classList.toggle("stale", how === "lost");
 });
 on("login", showLogin);
@@ -94,7 +94,7 @@ function drawRecord() {
 function drawPolicy() {
   const refused = state.policy?.refused;
   attr($("policy"), "hidden", !refused);
-  put($("policy"), refused ? `The config was rejected, the previous one stays active: ${visText(refused)}` : "");
+  put($("policy"), refused ? `The config was rejected, and the previous one stays active: ${visText(refused)}` : "");
 }
 
 /** Shows on every page that everything is frozen: by whom, since when, why, with a Thaw button. */
@@ -113,7 +113,7 @@ function drawFrozen() {
     put(error, res.error ?? "");
   });
   $("frozen").replaceChildren(...(all ? [
-    t("span", {}, `Everything is frozen by ${all.by} since ${stamp(all.since).slice(0, 16)} UTC${all.reason ? ": " + all.reason : ", without a reason"}. All calls are refused. `),
+    t("span", {}, `Everything is frozen by ${all.by} since ${stamp(all.since).slice(0, 16)} UTC${all.reason ? ": " + all.reason : ", without a reason"}. All calls are rejected. `),
     thaw, " ", error] : []));
 }
 

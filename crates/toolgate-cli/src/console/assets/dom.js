@@ -48,7 +48,7 @@ export function vis(text, lines = false) {
   const all = pieces(String(text ?? ""), lines);
   for (const p of all.splice(0, MOST_MARKS)) {
     if (!p.mark) { out.append(p.text); continue; }
-    const title = p.mark === "hidden" ? "an invisible character" : "mixes confusable letters of different scripts";
+    const title = p.mark === "hidden" ? "an invisible character" : "mixes look-alike letters from different scripts";
     out.append(h("span", { class: "mark " + p.mark, title }, p.text));
   }
   out.append(all.map((p) => p.text).join(""));

@@ -73,7 +73,7 @@ async function show_who(link, issuer) {
 }
 
 async function shown(query, { link, key }) {
-  say("Signing in", "Checking the response of your issuer.");
+  say("Signing in", "Checking the response from your issuer.");
   const res = await post("shown", { link, query, key });
   if (res.ok) lead(res.value);
   else say("Not signed in", "Nothing was changed.", res.error);
@@ -84,7 +84,7 @@ async function start(link) {
   const res = await post("who", { link });
   if (!res.ok) { say(null, "Nothing was changed.", res.error); return; }
   if (res.value.by === "issuer") { await show_who(link, res.value.issuer); return; }
-  say(null, "A program that uses this gateway needs you to sign in to a server. First prove that the program is yours: enter the key with which it calls this gateway. The key is sent to this gateway only.");
+  say(null, "A program that uses this gateway needs you to sign in to a server. First prove that the program is yours: enter the API key with which it calls this gateway. The key is sent to this gateway only.");
   show("who", true);
   $("who").addEventListener("submit", (event) => { event.preventDefault(); begin(link); });
   $("key").focus();
@@ -93,11 +93,11 @@ async function start(link) {
 async function end(query) {
   const key = sessionStorage.getItem(KEPT) ?? "";
   sessionStorage.removeItem(KEPT);
-  say("Signing in", "Checking the response of the authorization server.");
+  say("Signing in", "Checking the response from the authorization server.");
   const res = await post("end", { query, key });
   if (res.ok) {
     const { issuer, server, caller, scopes } = res.value;
-    say("Signed in", `Signed in at ${issuer} for ${server}, for ${caller} alone${scopes ? `, for ${scopes}` : ""}. You can close this page.`);
+    say("Signed in", `Signed in at ${issuer} for the server ${server}, only for the caller ${caller}${scopes ? `, with the scopes ${scopes}` : ""}. You can close this page.`);
   } else {
     say("Not signed in", "Nothing was changed.", res.error);
   }

@@ -12,11 +12,11 @@ const res = await post("/console/api/sign-in/end", { query });
 if (res.ok) {
   const done = JSON.parse(res.text);
   put($("title"), "Signed in");
-  put($("words"), `Signed in at ${done.issuer} for ${done.server}${done.caller ? `, for ${done.caller} alone` : ""}${done.scopes ? `, for ${done.scopes}` : ""}.`);
+  put($("words"), `Signed in at ${done.issuer} for the server ${done.server}${done.caller ? `, only for the caller ${done.caller}` : ""}${done.scopes ? `, with the scopes ${done.scopes}` : ""}.`);
 } else {
   put($("title"), "Not signed in");
   put($("words"), "Nothing was changed.");
-  put($("error"), res.status === 401 ? "this browser is not logged in at the console; open the link that `toolgate console` prints, and begin again" : res.error);
+  put($("error"), res.status === 401 ? "this browser is not logged in to the console; open the link that `toolgate console` prints, and begin again" : res.error);
   attr($("error"), "hidden", false);
 }
 document.title = $("title").textContent + " \u00b7 Toolgate";

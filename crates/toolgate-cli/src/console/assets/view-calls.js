@@ -24,8 +24,8 @@ const filter = h("input", { type: "search", id: "calls-filter", placeholder: "Fi
 const chips = Object.entries(GROUPS).map(([id, [label]]) => button("", { class: "chip", "data-group": id, "aria-pressed": id === "all" ? "true" : "false" }, () => pick(id)));
 const list = h("ul", { class: "calls" });
 const none = h("p", { class: "empty", hidden: true });
-const cap = h("p", { class: "dim cap", hidden: true }, `This page shows the newest ${KEEP} calls; the audit log has all.`);
-const drawer = h("aside", { class: "drawer", tabindex: "-1", "aria-label": "Detail of the call", hidden: true });
+const cap = h("p", { class: "dim cap", hidden: true }, `This page shows the newest ${KEEP.toLocaleString("en")} calls; the audit log has all calls.`);
+const drawer = h("aside", { class: "drawer", tabindex: "-1", "aria-label": "Details of the call", hidden: true });
 root.append(h("h2", { class: "sr" }, "Calls"),
   h("div", { class: "tools-bar" }, h("div", { class: "chips", role: "group", "aria-label": "State" }, ...chips), filter),
   h("div", { class: "split" }, h("div", {}, none, list, cap), drawer));
@@ -95,7 +95,7 @@ export function showCall(id) {
   drawer.focus({ preventScroll: true });
 }
 
-const closeLink = () => h("a", { class: "close", href: "#/calls", "aria-label": "Close the detail" }, "Close");
+const closeLink = () => h("a", { class: "close", href: "#/calls", "aria-label": "Close the details" }, "Close");
 const elapsed = (c) => (c.state === "done" ? c.took_ms : now() - c.at);
 
 function stateMark() {

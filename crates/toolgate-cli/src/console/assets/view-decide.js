@@ -31,7 +31,7 @@ export function editPanel(call, run) {
 /** Form for a remembered approval: duration, number of uses, condition and callers. */
 export function rememberPanel(call, run) {
   const long = h("select", { "data-field": "for", "aria-label": "For how long" }, ...SPANS.map(([name, ms], i) => h("option", { value: String(ms), selected: i === 1 }, name)));
-  const uses = h("input", { type: "number", min: "1", step: "1", "data-field": "uses", "aria-label": "How often at most", placeholder: "any number" });
+  const uses = h("input", { type: "number", min: "1", step: "1", "data-field": "uses", "aria-label": "Maximum number of calls", placeholder: "any number" });
   const when = h("input", { type: "text", maxlength: "4000", spellcheck: "false", autocomplete: "off", "data-field": "when", "aria-label": "Only when (CEL)", placeholder: "args.path.startsWith(\"/srv/\")" });
   const all = h("input", { type: "checkbox", "data-field": "all-callers" });
   const go = button("Approve and remember", { class: "primary", "data-act": "approve-remembered" }, run);

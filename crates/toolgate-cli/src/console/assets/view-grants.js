@@ -17,10 +17,10 @@ const keyTable = h("table", { class: "grants keys-of-callers" }, headings("Calle
 const noKeys = h("p", { class: "dim" }, "There are no keys.");
 root.append(h("h2", { class: "sr" }, "Grants"), error, noGrants, grantTable,
   h("section", { class: "freeze-box" }, h("h3", {}, "Keys of callers"),
-    h("p", { class: "dim" }, "Create a key in a terminal with ", h("code", {}, "toolgate keys create NAME"), "; it is shown there once. Revoking a key ends everything that it started."),
+    h("p", { class: "dim" }, "Create a key in a terminal with ", h("code", {}, "toolgate keys create NAME"), "; it is shown there only once. Revoking a key ends everything that it started."),
     noKeys, keyTable),
   h("section", { class: "freeze-box" }, h("h3", {}, "Freezes"),
-    h("p", { class: "dim" }, "A freeze cancels running calls and rejects new ones, in all gateways of this data directory, until it is thawed."),
+    h("p", { class: "dim" }, "A freeze cancels running calls and rejects new ones, in all gateways on this data directory, until you thaw it."),
     noFreezes, freezeTable, freezeForm()));
 
 const syncGrants = keyed(grantList, (g) => g.id, makeGrant);
@@ -60,7 +60,7 @@ function makeGrant(first) {
     cell("Given", h("span", {}, h("time", { title: stamp(first.made) }, clock(first.made)), t("span", { class: "dim" }, " by " + first.by))), cell("Used", used), cell("Until", until), cell("", revoke));
   return { node, update(g) {
     const times = g.used === 0 ? "never" : g.used === 1 ? "once" : `${g.used} times`;
-    put(used, times + (g.uses ? ` of ${g.uses}` : "") + (g.last ? `, last ${day(g.last)}` : ""));
+    put(used, (g.uses ? `${g.used} of ${g.uses} times` : times) + (g.last ? `, last ${day(g.last)}` : ""));
     put(until, g.over ?? day(g.until));
     until.className = g.over ? "tag bad" : "";
   } };
@@ -100,7 +100,7 @@ function freezeForm() {
   const go = button("Freeze", { class: "danger", "data-act": "freeze" }, async () => {
     const caller = what.value.trim();
     const name = caller ? "caller " + caller : "all";
-    if (!confirm(`Freeze ${visText(caller || "everything")}? Its running calls are cancelled.`)) return;
+    if (!confirm(`Freeze ${visText(caller || "everything")}? Running calls are cancelled.`)) return;
     if (await act("freeze", { what: name, reason: reason.value }, go)) { what.value = ""; reason.value = ""; }
   });
   return h("div", { class: "row" }, what, reason, go);
@@ -109,7 +109,7 @@ function freezeForm() {
 /** A button that freezes one thing. */
 export function freezeButton(what) {
   const go = button("Freeze", { class: "danger small", "data-act": "freeze-one" }, () => {
-    if (confirm(`Freeze ${visText(what())}? Its running calls are cancelled.`)) act("freeze", { what: what(), reason: "" }, go);
+    if (confirm(`Freeze ${visText(what())}? Running calls are cancelled.`)) act("freeze", { what: what(), reason: "" }, go);
   });
   return go;
 }

@@ -95,14 +95,14 @@ export function riskTags(hints = {}, trusted = false) {
 
 /** Freezes that refuse this call, whatever the approver decides. */
 const freezesOf = (p) => state.freezes.filter((f) => f.what === "all" || f.what === "caller " + p.caller || f.what === "server " + p.server);
-const freezeText = (f) => visText(`Frozen: ${f.what === "all" ? "everything" : f.what}, by ${f.by}, since ${stamp(f.since).slice(0, 16)} UTC${f.reason ? ": " + f.reason : ""}. An approved call is rejected until it is thawed.`);
+const freezeText = (f) => visText(`Frozen: ${f.what === "all" ? "everything" : f.what}, by ${f.by}, since ${stamp(f.since).slice(0, 16)} UTC${f.reason ? ": " + f.reason : ""}. Approved calls are rejected until the freeze is lifted.`);
 
 const isTool = (p) => (p.kind ?? "tool") === "tool";
 
 /** Tags of an approval for a prompt or a resource. */
 function kindTags(p) {
   const word = p.kind === "prompt" ? "fetches a prompt" : "reads a resource";
-  return [h("span", { class: "tag" }, word), h("span", { class: "dim claim" }, p.trusted ? "of a server that your configuration trusts" : "of a server that is not trusted")];
+  return [h("span", { class: "tag" }, word), h("span", { class: "dim claim" }, p.trusted ? "from a server that your configuration trusts" : "from a server that is not trusted")];
 }
 
 function makeCard(first) {

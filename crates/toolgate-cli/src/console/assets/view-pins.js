@@ -93,12 +93,12 @@ function drawBulk() {
   const key = JSON.stringify(many);
   if (bulk.dataset.key === key) return;
   bulk.dataset.key = key;
-  bulk.replaceChildren(...many.map(([server, count]) => button(`Accept all ${count} of ${visText(server)}\u2026`, { class: "small", "data-act": "accept-all", "data-server": server }, (e) => acceptAll(server, e.target))));
+  bulk.replaceChildren(...many.map(([server, count]) => button(`Accept all ${count} from ${visText(server)}\u2026`, { class: "small", "data-act": "accept-all", "data-server": server }, (e) => acceptAll(server, e.target))));
 }
 
 async function acceptAll(server, by) {
   const all = waiting().filter((pin) => pin.server === server);
-  if (!confirm(`Accept ${all.length} definition${all.length === 1 ? "" : "s"} of ${visText(server)} as shown here?`)) return;
+  if (!confirm(`Accept ${all.length} definition${all.length === 1 ? "" : "s"} from ${visText(server)} as shown here?`)) return;
   by.disabled = true;
   const wrong = [];
   for (const pin of all) {
@@ -181,7 +181,7 @@ function tagsOf(pin, whole) {
 }
 
 function standing(pin) {
-  if (pin.rejected) return "It stays hidden until it changes again, or you accept it after all.";
+  if (pin.rejected) return "The definition stays hidden until it changes again, or you accept it after all.";
   const was = pin.accepted ? `The active definition was accepted by ${pin.by} on ${stamp(pin.at).slice(0, 16)} UTC. ` : "Nothing was accepted under this name. ";
   return was + `Digest of the new definition: ${pin.other.slice(0, 12)}.`;
 }
@@ -189,9 +189,9 @@ function standing(pin) {
 /** The differences, place by place; the whole definition if it is new. */
 function changes(pin) {
   if (pin.text !== null && pin.text !== undefined) return [warning([pin.text]), textBox("The whole definition", shown(pin.text))];
-  if (!pin.differences.length) return [h("p", { class: "warning" }, "One of the two definitions is too long to be stored, so the differences cannot be shown. Accept it only if you know why it changed.")];
+  if (!pin.differences.length) return [h("p", { class: "warning" }, "One of the two definitions is too large to be stored, so the differences cannot be shown. Accept it only if you know why it changed.")];
   const all = pin.differences.map(change);
-  if (pin.differences.length >= MOST.differences) all.push(h("p", { class: "warning" }, `More than ${MOST.differences} places differ; the rest is not listed.`));
+  if (pin.differences.length >= MOST.differences) all.push(h("p", { class: "warning" }, `Only the first ${MOST.differences} differences are listed.`));
   return [warning(pin.differences.map((one) => one.new ?? "")), ...all];
 }
 

@@ -30,7 +30,7 @@ function makeServer(first) {
   const failed = h("p", { class: "error", role: "alert", hidden: true });
   const sign = signing(first.id, null, failed);
   const size = h("span", { class: "dim" });
-  const log = h("pre", { tabindex: "0", "aria-label": "Last lines of stderr of " + first.id });
+  const log = h("pre", { tabindex: "0", "aria-label": "Last lines of stderr from " + first.id });
   const logBox = h("details", { class: "log" }, h("summary", {}, "Last lines of stderr ", size), log);
   const noteCount = h("span", { class: "dim" });
   const noteRows = h("ul", { class: "notes" });
@@ -117,7 +117,7 @@ function signing(server, caller, failed) {
     : h("span", {}, "by ", t("b", {}, caller), " only. Continue only if this caller may use your account.");
   const words = h("span", {}, "You will sign in at the authorization server ", issuer, at, ". The credentials will be used ", users);
   let page = "";
-  const go = button("Go to the page", { class: "primary small", "data-act": "go" }, () => location.assign(page));
+  const go = button("Go to the sign-in page", { class: "primary small", "data-act": "go" }, () => location.assign(page));
   const ask = h("p", { class: "own-ask", role: "status", hidden: true }, words, " ", go, " ", button("Not now", { class: "small" }, () => show(false)));
   const show = (open) => { attr(ask, "hidden", !open); (open ? go : begin).focus(); };
   const say = (error) => { put(failed, error ?? ""); attr(failed, "hidden", !error); };

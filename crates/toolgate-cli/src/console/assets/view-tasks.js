@@ -12,7 +12,7 @@ export const tasksRunning = () => state.tasks.filter(runs).length;
 
 const root = document.getElementById("view-tasks");
 const error = h("p", { class: "error", role: "alert", hidden: true });
-const none = h("div", { class: "empty", hidden: true }, h("h3", {}, "No task"), h("p", {}, "A call that takes longer than its client waits continues as a task, if the client supports tasks. It is listed here until it expires."));
+const none = h("div", { class: "empty", hidden: true }, h("h3", {}, "No tasks"), h("p", {}, "A call that takes longer than its client waits continues as a task, if the client supports tasks. The task is listed here until it expires."));
 const list = h("tbody", {});
 const head = ["Tool", "Caller", "State", "Age", "Expires in"].map((x) => h("th", { scope: "col" }, x));
 const table = h("table", { class: "grants tasks" }, h("thead", {}, h("tr", {}, ...head, h("th", { scope: "col" }, h("span", { class: "sr" }, "Stop")))), list);

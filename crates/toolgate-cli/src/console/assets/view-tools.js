@@ -79,7 +79,7 @@ function describe(tool) {
   return [
     tool.withheld ? h("p", { class: "warning" }, "Withheld from callers: ", t("span", {}, tool.withheld), ...(state.pins.some((pin) => pinOf(tool) === `${pin.kind} ${pin.name}`) ? [" ", h("a", { href: "#/pins/" + encodeURIComponent(pinOf(tool)) }, "Show the differences")] : [])) : null,
     ...(tool.notes ?? []).map((note) => h("p", { class: "dim" }, `${note.action}: `, t("span", {}, note.reason))),
-    t("div", { class: "prose" }, tool.description || "The server gives no description.", true),
+    t("div", { class: "prose" }, tool.description || "The server provides no description.", true),
     h("dl", { class: "facts" },
       ...row("Rule", t("span", {}, `${tool.verdict}: ${tool.rule}`)),
       ...row(tool.kind === "resource template" ? "Template" : tool.kind === "resource" ? "URI" : "Client name", t("code", {}, tool.wire)),
@@ -115,11 +115,11 @@ function tryForm(tool, box) {
   const cancel = button("Cancel", { hidden: true, "data-act": "cancel" }, () => stop?.abort());
   async function run() {
     if (stop) return;
-    if (!valid(text.value) || members(text.value) === null) { out.replaceChildren(h("p", { class: "error" }, "the arguments are not a JSON object")); return; }
+    if (!valid(text.value) || members(text.value) === null) { out.replaceChildren(h("p", { class: "error" }, "The arguments are not a JSON object.")); return; }
     stop = new AbortController();
     attr(cancel, "hidden", false);
     go.disabled = true;
-    out.replaceChildren(h("p", { class: "dim busy" }, "Calling. If a rule asks, the call waits in the ", h("a", { href: "#/inbox" }, "inbox"), "."));
+    out.replaceChildren(h("p", { class: "dim busy" }, "Calling. If a rule requires an approval, the call waits in the ", h("a", { href: "#/inbox" }, "inbox"), "."));
     const began = performance.now();
     try {
       // The text is sent as written, so that big numbers keep their digits.

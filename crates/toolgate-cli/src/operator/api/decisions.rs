@@ -39,7 +39,7 @@ impl OperatorApi {
             "freeze" => self.freeze(word("what"), word("reason"), who).await,
             "thaw" => self.thaw(word("what"), who).await,
             _ => Err(ActionError::Unknown(format!(
-                "this gateway does not know the action {action:?}; the command may be of another version: restart the gateway"
+                "this gateway does not know the action {action:?}; the command and the gateway may have different versions: restart the gateway"
             ))),
         }
     }
@@ -60,7 +60,7 @@ impl OperatorApi {
             return Ok(None);
         };
         let edit = Json::read(text.as_bytes().to_vec(), &Default::default())
-            .map_err(|e| format!("the edited arguments are not valid JSON: {e}; correct them"))?;
+            .map_err(|e| format!("the edited arguments cannot be read: {e}; correct them"))?;
         if let Some(view) = self.approvals.find(id) {
             let route = self.active.snapshot().policies.clone();
             let fits = route.arguments.validate(&view.item, &edit);
@@ -121,8 +121,9 @@ impl OperatorApi {
 }
 
 fn freeze_scope(what: &str) -> Result<FreezeScope, String> {
-    FreezeScope::read(what)
-        .ok_or_else(|| format!("cannot freeze {what:?}; use `all`, `caller NAME` or `server ID`"))
+    FreezeScope::read(what).ok_or_else(|| {
+        format!("{what:?} is not a valid target; use `all`, `caller NAME` or `server ID`")
+    })
 }
 
 /// Reads `{"remember": true | {"until": ms, "uses": n, "when": "...", "all_callers": true}}`.
@@ -136,7 +137,7 @@ fn grant_terms(with: &Value) -> Result<Option<GrantTerms>, String> {
         Some(n) => n
             .as_u64()
             .map(Some)
-            .ok_or(format!("{key} must be a whole number")),
+            .ok_or(format!("\"{key}\" must be a whole number")),
     };
     let until = number("until")?.map(Duration::from_millis);
     let when = how.get("when").and_then(Value::as_str).map(str::trim);
@@ -152,7 +153,7 @@ pub(super) fn decision_result(result: Result<(), ApprovalError>, id: &str) -> Ac
     match result {
         Ok(()) => Ok(json!({"ok": true})),
         Err(ApprovalError::Unknown) => Err(ActionError::Unknown(format!(
-            "there is no pending approval {id}; `toolgate inbox` lists them"
+            "there is no pending approval {id}; `toolgate inbox` lists the pending approvals"
         ))),
         Err(ApprovalError::Decided(standing)) if standing != ApprovalStatus::Revoked => {
             let text = format!("{id} is already decided: {}", standing.as_str());

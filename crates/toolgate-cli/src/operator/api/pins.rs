@@ -95,7 +95,7 @@ fn find_pins(pins: &Pins, name: &str) -> ActionResult {
 
 fn unknown_pin(name: &str) -> ActionError {
     ActionError::Unknown(format!(
-        "there is no pin of {name:?}; `toolgate pins list` shows them"
+        "there is no pin for {name:?}; `toolgate pins list` lists the pins"
     ))
 }
 

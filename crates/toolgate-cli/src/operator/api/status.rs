@@ -27,7 +27,7 @@ impl OperatorApi {
                 .map(|n| one(&n.subject, &n.description))
                 .collect(),
             Err(e) => json!([one(
-                "its directory",
+                "the directory of the audit log",
                 &format!("it cannot be read: {e}; check its permissions")
             )]),
         }

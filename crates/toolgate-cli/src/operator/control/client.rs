@@ -50,7 +50,12 @@ impl GatewaySockets {
     pub(crate) fn find_optional(data: &Path) -> Result<Option<GatewaySockets>, String> {
         let entries = socket_directory(data)
             .and_then(std::fs::read_dir)
-            .map_err(|e| format!("cannot list the gateways in {}: {e}", data.display()))?;
+            .map_err(|e| {
+                format!(
+                    "cannot list the gateways in {}: {e}; check the directory and its permissions",
+                    data.display()
+                )
+            })?;
         let mut found: Vec<PathBuf> = entries
             .filter_map(|e| Some(e.ok()?.path()))
             .filter(|p| p.extension().is_some_and(|e| e == "sock"))
@@ -141,7 +146,11 @@ enum ControlFailure {
 impl ControlFailure {
     fn message(&self, path: &Path) -> String {
         let (what, error, advice) = match self {
-            ControlFailure::NotAcknowledged(error) => ("does not accept requests", error, ""),
+            ControlFailure::NotAcknowledged(error) => (
+                "does not accept requests",
+                error,
+                "; try again, or end that process and start the gateway again",
+            ),
             ControlFailure::Acknowledged(error) => (
                 "accepted the request, but did not respond",
                 error,
@@ -151,12 +160,13 @@ impl ControlFailure {
         let process = path.file_stem().unwrap_or_default().to_string_lossy();
         let cause = match error.kind() {
             io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
-                "it took too long and may be suspended".to_owned()
+                "it did not respond in time and may be suspended".to_owned()
             }
+            io::ErrorKind::InvalidData => "it sent an invalid response".to_owned(),
             _ => error.to_string(),
         };
         format!(
-            "the gateway of process {process} ({}) {what}: {cause}{advice}",
+            "the gateway with the process ID {process} ({}) {what}: {cause}{advice}",
             path.display()
         )
     }

@@ -131,7 +131,7 @@ async fn answer(stream: UnixStream, operator: Arc<OperatorApi>, calls: Arc<Semap
 
 fn too_many_calls() -> ActionError {
     ActionError::Refused(format!(
-        "{MAX_CONTROL_CALLS} calls of the command line are running or pending; wait for one to end, or decide one \
+        "{MAX_CONTROL_CALLS} calls from the command line are running or pending, which is the limit; wait for one to end, or decide one \
          (`toolgate inbox`)"
     ))
 }

@@ -176,8 +176,7 @@ impl ConfigReloader {
             Some(journal) => journal.append(sanitize_entry(entry)).await.map(|_| ()),
             None => Ok(()),
         };
-        let unrecorded =
-            |error| format!("the new config cannot be written to the audit log: {error}");
+        let unrecorded = |error| format!("the reload cannot be recorded in the audit log: {error}");
         let taken = match (made, recorded.map_err(unrecorded)) {
             (Ok((plan, notes)), Ok(())) => {
                 self.activate(plan);

@@ -81,7 +81,7 @@ pub(super) fn notes(listen: SocketAddr, first: &Config, now: &Config) -> Vec<Str
         .collect();
     if !changed.is_empty() {
         notes.push(format!(
-            "changes of these limits have no effect until you restart toolgate: {}",
+            "changes to these limits have no effect until you restart toolgate: {}",
             changed.join(", ")
         ));
     }

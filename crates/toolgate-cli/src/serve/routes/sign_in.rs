@@ -68,7 +68,10 @@ impl HttpRoutes {
             (&Method::POST, "end") => {
                 with_body(request, async |with| self.end_sign_in(&with).await).await
             }
-            _ => text_response(StatusCode::NOT_FOUND, "not found"),
+            _ => text_response(
+                StatusCode::NOT_FOUND,
+                "there is no such sign-in step; reload the page",
+            ),
         }
     }
 

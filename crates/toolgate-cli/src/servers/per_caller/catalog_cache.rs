@@ -68,7 +68,10 @@ impl CallerConnections {
                 *lock(&self.failed_lists) = failed_lists(&remote.status());
                 listed.map_err(|error| token.explain_error(server, error))
             }
-            None => Err(unusable_error(server, "its connection was closed")),
+            None => Err(unusable_error(
+                server,
+                "its connection was closed; list again",
+            )),
         }
     }
 }

@@ -64,7 +64,7 @@ pub(super) async fn connection_parameters(
 ) -> Result<ConnectionParameters, (String, bool)> {
     let http = http_options(address, launch, server.spec.start_timeout).await?;
     let url = Url::parse(&address.url)
-        .map_err(|bad| (format!("its url cannot be used: {bad}; correct it"), false))?;
+        .map_err(|bad| (format!("its URL cannot be used: {bad}; correct it"), false))?;
     let tokens = match (&address.exchange, &server.spec.credentials_dir) {
         (Some(exchange), _) => {
             CallerTokenSource::Exchange(token_exchange(server, exchange, launch).await?)
@@ -73,7 +73,13 @@ pub(super) async fn connection_parameters(
             let secret = client_secret(address, launch, server.spec.start_timeout).await?;
             CallerTokenSource::Granted(address.clone(), grants.clone(), secret)
         }
-        (None, None) => return Err(("there are no credentials for it".to_owned(), false)),
+        (None, None) => {
+            return Err((
+                "internal error: the gateway has no directory for its credentials; report this"
+                    .to_owned(),
+                false,
+            ));
+        }
     };
     Ok(ConnectionParameters {
         url,
@@ -91,7 +97,7 @@ async fn token_exchange(
         .read(&exchange.client_secret, server.spec.start_timeout)
         .await;
     let secret = secret.map_err(|why| {
-        let why = format!("the secret of its token exchange is unavailable: {why}");
+        let why = format!("the client secret for its token exchange cannot be read: {why}");
         (why, exchange.client_secret.can_retry())
     })?;
     let client = RegisteredClient::new(
@@ -135,7 +141,7 @@ impl CallerConnections {
         let CallerTokenSource::Granted(address, grants, _) = &way.token_source else {
             let bearer = TokenOwner::from_caller(caller).map(CallerIdentity::Bearer);
             return bearer.ok_or_else(|| {
-                let why = "it needs a token that the gateway exchanges for the caller's OAuth token, and this caller has none; call with an OAuth token instead of a key";
+                let why = "it accepts only tokens that the gateway gets in exchange for the caller's OAuth token, and this caller sent none; call with an OAuth token";
                 unusable_error(server, why)
             });
         };
@@ -168,7 +174,7 @@ impl CallerConnections {
                 .sign_in_instructions
                 .text(id, Some(caller.name()));
             let text = format!(
-                "the server {id}: a user has to sign in for {}, because each caller needs credentials of its own; {how}",
+                "the server {id}: a user has to sign in for {}, because each caller needs separate credentials; {how}",
                 visible_line(caller.name())
             );
             return Err(Error::new(ErrorKind::Upstream, text).with_source(SignInRequired));

@@ -111,7 +111,7 @@ impl CallerConnections {
                 .map(|(at, _)| at);
             let Some(oldest) = oldest else {
                 let text = format!(
-                    "the server {} has connections for {} callers, which is the limit; try again later",
+                    "the server {} has reached its limit of connections for callers ({}); try again later",
                     server.spec.id, self.max_connections
                 );
                 return Err(Error::new(

@@ -37,13 +37,12 @@ impl CallerConnections {
             }));
         };
         tell(format!(
-            "waiting for a request of the caller: the gateway restarted and needs the caller's token again, to exchange it for a \
-             token of the server {}; send any request",
+            "paused: the gateway restarted and needs your token again to access the server {}; send any request to continue",
             server.spec.id
         ));
         while self.caller_tokens.subject_token(&bearer).is_none() {
             sleep(TOKEN_POLL_INTERVAL).await;
         }
-        tell("resumed: a request of the caller brought its token".to_owned());
+        tell("resumed: your token arrived with a new request".to_owned());
     }
 }

@@ -40,19 +40,19 @@ fn each_command_says_what_it_did_or_why_not() {
         ),
         (
             &["pins", "diff", "s.nothing"],
-            "there is no pin of \"s.nothing\"",
+            "there is no pin for \"s.nothing\"",
         ),
         (
             &["pins", "reject", "s.nothing"],
-            "there is no pin of \"s.nothing\"",
+            "there is no pin for \"s.nothing\"",
         ),
         (
             &["pins", "forget", "other.it"],
-            "there is no pin of \"other.it\"",
+            "there is no pin for \"other.it\"",
         ),
         (
             &["pins", "accept", "--server", "nobody"],
-            "there is no pin of \"nobody\"",
+            "there is no pin for \"nobody\"",
         ),
         (&["pins", "accept", "s.look"], "nothing to decide"),
         (&["pins", "reject", "s.look"], "nothing to decide"),
@@ -62,7 +62,7 @@ fn each_command_says_what_it_did_or_why_not() {
     }
     assert_eq!(
         gate.cli(&["pins", "accept", "--server", "s"]),
-        "accepted: 0\n"
+        "accepted: 0 definitions\n"
     );
     // What would move the cursor or is not seen stands there as its number.
     offers.put(&offer("Looks \u{1b}[31mat\u{200b} it"));
@@ -83,7 +83,7 @@ fn each_command_says_what_it_did_or_why_not() {
     // A no is for this definition alone, and accepting all of a server leaves it.
     assert_eq!(
         gate.cli(&["pins", "accept", "--server", "s"]),
-        "accepted: 0\n"
+        "accepted: 0 definitions\n"
     );
     shows(&gate, &LEFT);
     gate.cli(&["pins", "forget", "s.look"]);

@@ -135,7 +135,10 @@ fn keys_settle_pins() {
     ]);
     let mut page = Script::browser(&real, &gate.console(), steps);
     pin(&mut page, &["new", "hidden from callers", "tool"]);
-    pin(&mut page, &["It stays hidden until it changes again"]);
+    pin(
+        &mut page,
+        &["The definition stays hidden until it changes again"],
+    );
     page.event("done");
     shows(&gate, &["s_b"]);
     is_clean(&page);

@@ -118,7 +118,7 @@ fn t52_a_parked_call_goes_on_where_sampling_is_off() {
     for _ in 0..CALLS {
         let said = server.round(&json!({}));
         let text = said["result"]["content"][0]["text"].as_str().unwrap();
-        assert!(text.contains("no such capability"), "{said}");
+        assert!(text.contains("did not declare the capability"), "{said}");
     }
     assert!(server.told(CALLS).iter().all(|told| told != "cancelled"));
 }

@@ -69,7 +69,7 @@ fn lives_on(end: impl FnOnce(Gate) -> Arc<TempDir>) {
         let task = look(&gate, id);
         assert_eq!(task["status"], "failed", "{task}");
         let why = task["error"]["message"].as_str().unwrap();
-        assert!(why.contains("the gateway stopped"), "{why}");
+        assert!(why.contains("this server stopped"), "{why}");
     }
     let task = of_2025(&session, "tasks/get", json!({"taskId": old_lost}));
     assert_eq!(task["result"]["status"], "failed", "{task}");

@@ -378,7 +378,7 @@ fn what_cannot_be_found_again_has_failed_and_says_why() {
     let looks = far.looks();
     let gate = far.setup("allow").start_in(data);
     let why = reason(&gate, &id);
-    assert!(why.contains("the gateway stopped"), "{why}");
+    assert!(why.contains("this server stopped"), "{why}");
     assert_eq!(far.looks(), looks);
     gate.stop();
 }

@@ -147,7 +147,9 @@ impl ClientBuilder {
     pub fn revision(mut self, revision: &str) -> ClientBuilder {
         match dialect::find(revision) {
             Some(dialect) => self.revisions.push(dialect),
-            None => self.record_fault(format!("{revision:?} is not a protocol revision")),
+            None => self.record_fault(format!(
+                "{revision:?} is not a protocol revision; use one such as \"2025-11-25\""
+            )),
         }
         self
     }

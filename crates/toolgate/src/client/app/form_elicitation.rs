@@ -51,7 +51,7 @@ impl FormElicitation {
         let given = match answer {
             Value::Object(given) => given,
             Value::Null => Map::new(),
-            _ => return Err("expected an object with the fields".to_owned()),
+            _ => return Err("expected an object with the form's fields".to_owned()),
         };
         let whole = Value::Object(self.fill(given));
         toolgate_policy::check_form_response(&Json::from_value(&self.schema), &whole)?;

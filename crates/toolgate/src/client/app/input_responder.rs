@@ -142,7 +142,7 @@ impl InputResponder {
                 let Some(confirm) = &self.0.functions.confirm else {
                     return Err(undeclared_capability(
                         RequiredCapability::Elicitation,
-                        "a confirmation",
+                        "a confirmation (elicitation)",
                     ));
                 };
                 Ok(confirmation::answer(
@@ -166,7 +166,7 @@ impl InputResponder {
         let Some(fill) = &self.0.functions.form else {
             return Err(undeclared_capability(
                 RequiredCapability::Elicitation,
-                "a form",
+                "a form (elicitation)",
             ));
         };
         let asked = self.read_form(params)?;
@@ -178,7 +178,7 @@ impl InputResponder {
         let Some(open) = &self.0.functions.page else {
             return Err(undeclared_capability(
                 RequiredCapability::ElicitationUrl,
-                "a page",
+                "a page for the user (URL elicitation)",
             ));
         };
         Ok(encode_page(&open(self.read_page(params)?).await))
@@ -188,7 +188,7 @@ impl InputResponder {
         let Some(sample) = &self.0.functions.sample else {
             return Err(undeclared_capability(
                 RequiredCapability::Sampling,
-                "its model",
+                "a model response (sampling)",
             ));
         };
         let asked = self.read_sampling(params)?;
@@ -290,7 +290,7 @@ impl InputResponder {
         }
         let cleaned = questions.requests.pop().map(|ask| ask.kind);
         let mut cleaned =
-            cleaned.ok_or_else(|| invalid_request("sanitizing removed the whole request"))?;
+            cleaned.ok_or_else(|| invalid_request("nothing of it was left after sanitizing"))?;
         let (server, caller) = (&self.0.server, Caller::new("application"));
         let trail = DecisionLog::default();
         let judged = (self.0.input_policy).judge(server, &caller, &mut cleaned, &trail);
@@ -422,7 +422,7 @@ fn undeclared_capability(need: RequiredCapability, what: &str) -> Error {
 fn unsent_answer(form: &FormElicitation, why: &str) -> Error {
     match unchecked_keywords(&Json::from_value(&form.schema), &SchemaBounds::default()) {
         Err(unusable) => invalid_request(&format!(
-            "its form has an unusable schema ({unusable}); its author has to correct it"
+            "its form has an unusable schema ({unusable}); the author of the server has to correct it"
         )),
         Ok(_) => Error::new(
             ErrorKind::Bug,

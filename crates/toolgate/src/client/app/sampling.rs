@@ -29,7 +29,9 @@ impl SamplingRequest {
     ) -> Result<SamplingRequest, &'static str> {
         let with_tools = params.get("tools").is_some() || params.get("toolChoice").is_some();
         if with_tools && !tools {
-            return Err("this client did not declare tools in sampling");
+            return Err(
+                "it contains tools, but this client did not declare support for tools in sampling",
+            );
         }
         let read = SamplingParams::read(params)?;
         check_tool_results(&read.messages)?;
@@ -102,7 +104,7 @@ impl SamplingResponse {
     /// the limit.
     pub(super) fn cut_to(mut self, max_tokens: u64) -> Result<Json, &'static str> {
         if self.0.get("role").is_none() || self.0.get("content").is_none() {
-            return Err("a sampling result needs \"role\" and \"content\"");
+            return Err("the application's sampling result must have \"role\" and \"content\"");
         }
         let most = usize::try_from(max_tokens).unwrap_or(usize::MAX);
         let text = self.0.pointer_mut("/content/text");

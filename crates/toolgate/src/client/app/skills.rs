@@ -38,7 +38,7 @@ impl Client {
         item.map(ListedItem).ok_or_else(|| {
             Error::new(
                 ErrorKind::NotFound,
-                format!("the skill {uri} is withheld or not offered, so it cannot be used"),
+                format!("the skill {uri} is not available: the server does not offer it, or the policy withholds it"),
             )
         })
     }
@@ -71,7 +71,7 @@ impl Client {
         };
         if stated.file(&uri).is_none() {
             return Err(blocked_file(
-                "the entry of the skill does not list it; read only files that the entry lists",
+                "the skill does not list it; read only files that the skill lists",
             ));
         }
         let read = self.read(&uri).await?;

@@ -164,7 +164,7 @@ impl HttpConnectionPool {
             }
         }
         Err(redirect_failure(format!(
-            "redirected more than {MAX_REDIRECTS} times"
+            "redirected more than {MAX_REDIRECTS} times; use its final URL"
         )))
     }
 }
@@ -172,10 +172,12 @@ impl HttpConnectionPool {
 /// Returns the target of a redirect, which must be on the same origin.
 fn redirect(from: &Uri, to: Option<&HeaderValue>) -> Result<Uri, RequestFailure> {
     let reference = to.and_then(|to| to.to_str().ok());
-    let target = reference.and_then(|reference| server_url::resolve(from, reference));
-    target.ok_or_else(|| {
+    let reference = reference.ok_or_else(|| {
+        redirect_failure("sent a redirect without a valid Location header".to_owned())
+    })?;
+    server_url::resolve(from, reference).ok_or_else(|| {
         redirect_failure(
-            "redirected to another origin; such redirects are not followed, so use its new URL"
+            "redirected to an invalid URL or to another origin, which is not followed; use its new URL"
                 .to_owned(),
         )
     })
@@ -210,7 +212,7 @@ fn connection_failure(error: &legacy::Error) -> RequestFailure {
     let words = sanitize_line(&words, 200);
     if error.is_connect() {
         return RequestFailure::Http {
-            words: format!("cannot be reached: {words}"),
+            words: format!("cannot be reached: {words}; check its URL, and that it is running"),
             status: None,
             sent: false,
             no_token: None,
@@ -250,7 +252,7 @@ where
         Box::pin(async move {
             match tokio::time::timeout(limit, connect).await {
                 Ok(connected) => connected,
-                Err(_) => Err(format!("no connection within {limit:?}").into()),
+                Err(_) => Err(format!("there was no connection within {limit:?}").into()),
             }
         })
     }

@@ -83,7 +83,7 @@ impl HttpTransport {
                         UnusableAnswer::limit_exceeded("line_bytes", self.options.max_line_bytes);
                     link.notes.count(
                         ProtocolErrorKind::LongLine,
-                        "an event exceeded the size limit",
+                        "one of its events exceeded the size limit",
                     );
                     link.notes.alert(format!("one of its events {why}"));
                     return Err(why.failure());
@@ -95,7 +95,7 @@ impl HttpTransport {
             };
             place = events.position(&place);
             if !dialect.resumable_streams || place.id.is_none() {
-                let words = "it closed the event stream before the answer";
+                let words = "the event stream ended before the answer";
                 return Err(match end {
                     // In other revisions a closed stream is a lost connection.
                     SseStreamEnd::Closed if dialect.resumable_streams => {

@@ -82,11 +82,12 @@ pub(super) fn start(
     options: &RemoteOptions,
     http: HttpOptions,
 ) -> Result<(Arc<ServerConnection>, ConnectionTasks), OpenError> {
-    let uri =
-        server_url::parse_url(url).map_err(|reason| OpenError::Unusable(reason.to_owned()))?;
+    let uri = server_url::parse_url(url)
+        .map_err(|reason| OpenError::Unusable(format!("its URL cannot be used: {reason}")))?;
     let (jobs, todo) = mpsc::channel(JOB_QUEUE_LEN);
     let way = Arc::new(HttpTransport {
-        connections: HttpConnectionPool::new(&uri, &http).map_err(OpenError::Unusable)?,
+        connections: HttpConnectionPool::new(&uri, &http)
+            .map_err(|why| OpenError::Unusable(format!("it cannot be reached over TLS: {why}")))?,
         uri,
         options: options.clone(),
         http,

@@ -58,9 +58,11 @@ pub enum HeaderError {
 impl fmt::Display for HeaderError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            HeaderError::Name => "it is not a valid header name",
-            HeaderError::Value => "its value has characters that are not allowed in a header",
-            HeaderError::Reserved => "the protocol itself sets this header",
+            HeaderError::Name => "it is not a valid header name; use letters, digits and \"-\"",
+            HeaderError::Value => {
+                "its value has characters that are not allowed in a header; remove them"
+            }
+            HeaderError::Reserved => "the protocol itself sets it; remove it",
         })
     }
 }

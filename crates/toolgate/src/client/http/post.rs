@@ -190,7 +190,7 @@ impl HttpTransport {
         if !matches!(timeout(NOTIFICATION_TIMEOUT, sent).await, Ok(Ok(()))) {
             link.notes.count(
                 ProtocolErrorKind::Unsent,
-                "the server did not accept a notification or an answer",
+                "it did not accept a notification or an answer",
             );
         }
     }
@@ -283,9 +283,13 @@ fn session_failure(status: StatusCode, refused: RequestFailure) -> RequestFailur
         RequestFailure::Http { words, .. } => words,
         _ => String::new(),
     };
+    let said = match said.is_empty() {
+        true => said,
+        false => format!(": {said}"),
+    };
     RequestFailure::Http {
         words: format!(
-            "rejected the call because of its session (HTTP {status}: {said}); the call was not resent, and the next call opens a new session"
+            "rejected the call because of its session (HTTP {status}{said}); the call was not resent, and the next call opens a new session"
         ),
         status: Some(status.as_u16()),
         sent: false,

@@ -117,7 +117,7 @@ impl HttpTransport {
                 .await;
         }
         if status == StatusCode::ACCEPTED {
-            let reason = "it accepted the request without an answer (HTTP 202)";
+            let reason = "the response has status 202 and no answer";
             return Err(RequestFailure::Malformed(reason));
         }
         if !has_content_type(response.headers(), "application/json") {

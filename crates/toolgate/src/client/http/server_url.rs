@@ -8,7 +8,7 @@ use toolgate_auth::Url;
 /// # Errors
 /// A description of the fault, without the URL, which may hold a secret.
 pub(super) fn parse_url(text: &str) -> Result<Uri, &'static str> {
-    let uri: Uri = text.parse().map_err(|_| "it is not a URL")?;
+    let uri: Uri = text.parse().map_err(|_| "it is not a valid URL")?;
     let scheme = uri.scheme_str().unwrap_or_default();
     if scheme != "https" && scheme != "http" {
         return Err("it does not begin with https:// or http://");

@@ -300,7 +300,9 @@ fn check_param_headers(
         let value = arguments.and_then(|a| a.get(&key));
         if let Some(label) = property.get("x-mcp-header").and_then(|l| l.string()) {
             if value.as_ref().is_some_and(|value| !is_safe(value)) {
-                let text = format!("invalid arguments: at {key}: expected {SAFE_RANGE}");
+                let text = format!(
+                    "invalid arguments: at /{key}: expected {SAFE_RANGE}, got a number outside this range"
+                );
                 return Err(RpcError::new(code::INVALID_PARAMS, text));
             }
             check_param_header(headers, &label, value.as_ref())?;

@@ -98,7 +98,7 @@ pub(super) fn check_extension_declared(context: &RequestContext) -> Result<(), R
 
 /// Error text for a client that waits for a result when the gateway shuts down.
 const HANDED_OVER_TEXT: &str =
-    "the gateway is shutting down, and the call continues at its server; request the result again";
+    "this server is shutting down, and the call continues; request the result again";
 
 /// Handles `tasks/result`: sends the input requests of the task to the client, and waits for its end.
 async fn wait_for_result(
@@ -163,7 +163,9 @@ fn list_page(
         .filter(|task| task.connection == context.connection)
         .collect();
     let wrong = || {
-        response::invalid_params("the cursor is not one of this list; list again from the start")
+        response::invalid_params(
+            "the cursor does not belong to this list; list again from the start",
+        )
     };
     let start = match params.and_then(|p| p.get("cursor")) {
         None => 0,

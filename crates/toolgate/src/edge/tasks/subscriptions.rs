@@ -34,7 +34,7 @@ impl TaskSubscription {
         let most = server.limits.max_subscriptions;
         let ids: Option<Vec<String>> = ids.items().map(|id| id.string()).collect();
         let ids = ids.filter(|ids| ids.len() <= most).ok_or_else(|| {
-            let text = format!("\"taskIds\" must be at most {most} strings");
+            let text = format!("\"taskIds\" must be an array of at most {most} strings");
             RpcError::new(code::INVALID_PARAMS, text)
         })?;
         let (words, limits) = (context.dialect.tasks, &server.limits.tasks);

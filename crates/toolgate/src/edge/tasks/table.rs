@@ -29,13 +29,13 @@ impl TaskAddError {
     pub(super) fn message(self) -> String {
         match self {
             TaskAddError::CallerLimit(most) => format!(
-                "this caller has {most} tasks, which is the limit; wait for some of them to end, or cancel some"
+                "this caller has reached its limit of tasks ({most}); wait for some of them to end, or cancel some"
             ),
             TaskAddError::TotalLimit(most) => {
-                format!("there are {most} tasks, which is the limit; try again later")
+                format!("this server has reached its limit of tasks ({most}); try again later")
             }
             TaskAddError::NotStored(why) => format!(
-                "this call cannot run as a task, because its task cannot be stored: {why}; call again later, or without a task"
+                "this call cannot run as a task, because the task cannot be stored: {why}; call again later, or without a task"
             ),
         }
     }

@@ -70,14 +70,14 @@ fn bounded(schema: Value) -> Result<Value, String> {
     let bytes = schema.to_string().len();
     if bytes > bounds.bytes {
         return Err(format!(
-            "its schema is {bytes} bytes long, the limit is {}; use a smaller type",
+            "its schema is {bytes} bytes long, but the limit is {}; use a smaller type",
             bounds.bytes
         ));
     }
     let depth = traverse::depth(&schema);
     if depth > bounds.depth {
         return Err(format!(
-            "its schema is {depth} levels deep, the limit is {}; use a flatter type",
+            "its schema is {depth} levels deep, but the limit is {}; use a flatter type",
             bounds.depth
         ));
     }

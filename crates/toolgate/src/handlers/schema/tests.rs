@@ -385,7 +385,7 @@ fn words_on_a_member_come_before_words_on_its_type() {
 fn too_large_is_said() {
     type Deep<T> = Vec<Vec<Vec<Vec<Vec<Vec<Vec<Vec<Vec<Vec<Vec<T>>>>>>>>>>>;
     let why = output_schema::<Deep<Deep<Deep<u8>>>>().unwrap_err();
-    assert!(why.contains("33 levels deep, the limit is 32"), "{why}");
+    assert!(why.contains("33 levels deep, but the limit is 32"), "{why}");
     struct Long;
     impl JsonSchema for Long {
         fn schema_name() -> std::borrow::Cow<'static, str> {

@@ -349,7 +349,7 @@ async fn a_tool_is_shown_as_its_author_says_and_called_as_it_is() {
     };
     assert!(
         why("lok", DefinitionOverride::new())
-            .contains("the server has no such tool; it has look, other")
+            .contains("the server has no tool with this name; its tools are look, other")
     );
     assert!(
         why("look", DefinitionOverride::new().name("other")).contains("gives the name \"other\"")

@@ -616,7 +616,7 @@ async fn a_lost_server_ends_its_calls_and_says_what_is_known() {
             assert_eq!(*error.kind(), ErrorKind::Upstream);
             assert_eq!(
                 error.public_message(),
-                "the server files stopped during the call; it is not known whether it took effect"
+                "the server files stopped during the call; it is not known whether the call took effect"
             );
         }
         let after = remote.call(call("a", "{}")).await.unwrap_err();

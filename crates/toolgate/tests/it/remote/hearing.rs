@@ -198,19 +198,13 @@ async fn an_acknowledgement_without_a_list_is_noticed() {
     let both = json!({"toolsListChanged": true, "promptsListChanged": true});
     for (filter, missing) in [
         (both.clone(), None),
-        (
-            json!({"promptsListChanged": true}),
-            Some("toolsListChanged"),
-        ),
+        (json!({"promptsListChanged": true}), Some("its tools")),
         (
             json!({"toolsListChanged": false, "promptsListChanged": true}),
-            Some("toolsListChanged"),
+            Some("its tools"),
         ),
-        (
-            json!({"toolsListChanged": true}),
-            Some("promptsListChanged"),
-        ),
-        (json!({}), Some("toolsListChanged, promptsListChanged")),
+        (json!({"toolsListChanged": true}), Some("its prompts")),
+        (json!({}), Some("its tools and its prompts")),
     ] {
         let able = json!({"tools": {"listChanged": true}, "prompts": {"listChanged": true}});
         let (remote, mut peer) = modern(able).await;
@@ -223,7 +217,7 @@ async fn an_acknowledgement_without_a_list_is_noticed() {
             None => assert_eq!(note, None),
             Some(missing) => assert!(
                 note.as_ref()
-                    .is_some_and(|n| n.contains(&format!("changes of {missing}"))),
+                    .is_some_and(|n| n.contains(&format!("changes to {missing}"))),
                 "{filter}: {note:?}"
             ),
         }
@@ -238,7 +232,7 @@ async fn a_refused_subscription_is_noted_with_its_kinds() {
     peer.reply_error(&listen, -32601, "no", json!(null)).await;
     assert!(peer.is_left_alone().await);
     let note = remote.status().last_problem.unwrap();
-    let said = "it refused to report changes of its resources and prompts";
+    let said = "it refused to report changes to its resources and prompts";
     assert_eq!(note, said);
 
     let (remote, mut peer) = modern(json!({"resources": {"subscribe": true}})).await;
@@ -247,7 +241,7 @@ async fn a_refused_subscription_is_noted_with_its_kinds() {
         peer.reply_error(&listen, -32601, "no", json!(null)).await;
     });
     let note = remote.status().last_problem.unwrap();
-    assert_eq!(note, "it refused to report changes of 2 resources");
+    assert_eq!(note, "it refused to report changes to 2 resources");
 }
 
 async fn acknowledge(peer: &mut Peer, id: &Value, filter: &Value) {

@@ -451,7 +451,7 @@ async fn a_legacy_server_is_refused_without_a_handshake_where_none_is_allowed() 
     let error = soon(opening).await.unwrap().err().unwrap();
     assert_eq!(
         error.to_string(),
-        "it supports only protocol revisions with an initialize handshake, and the revisions that are allowed here have none"
+        "it supports only protocol revisions with an initialize handshake, and the allowed revisions have none; allow an older revision, or update the server"
     );
     assert_eq!(soon(peer.rest()).await, "", "no handshake is tried");
 }

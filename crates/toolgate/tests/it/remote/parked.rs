@@ -242,7 +242,7 @@ async fn a_question_that_nobody_can_answer_is_refused() {
         told["error"]["message"]
             .as_str()
             .unwrap()
-            .contains("declared no such capability"),
+            .contains("did not declare the capability"),
         "{told}"
     );
     peer.reply(&sent, done("went on")).await;
@@ -257,7 +257,7 @@ async fn a_question_that_nobody_can_answer_is_refused() {
         told["error"]["message"]
             .as_str()
             .unwrap()
-            .contains("declared no such capability"),
+            .contains("did not declare the capability"),
         "{told}"
     );
     peer.reply(&sent, done("went on")).await;

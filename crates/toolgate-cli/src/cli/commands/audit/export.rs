@@ -77,7 +77,7 @@ fn write(cursor: &Path, places: &ExportCursor) -> Result<()> {
     let written = fs::write(&beside, text).and_then(|()| fs::rename(&beside, cursor));
     written.map_err(|e| {
         CommandError::Failure(format!(
-            "cannot write the cursor {}: {e}; check its directory and free space",
+            "cannot write the cursor {}: {e}; check its directory, and that the disk has free space",
             cursor.display()
         ))
     })

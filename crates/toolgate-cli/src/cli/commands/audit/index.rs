@@ -157,7 +157,7 @@ fn rebuild(path: &Path, why: &rusqlite::Error) -> Option<Connection> {
         false => None,
     };
     let then = match made {
-        Some(_) => "it is rebuilt",
+        Some(_) => "it is being rebuilt",
         None => "the search reads the whole audit log instead",
     };
     eprintln!(

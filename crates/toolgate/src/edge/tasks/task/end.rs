@@ -237,10 +237,10 @@ impl ServerTask {
 }
 
 /// Error text for a task that its process did not complete.
-const INTERRUPTED_TEXT: &str = "the gateway stopped before the call ended, and it is not known whether the call took \
+const INTERRUPTED_TEXT: &str = "this server stopped before the call ended, and it is not known whether the call took \
                            effect; check before you call the tool again";
 /// Error text for a stored result that cannot be read.
-const LOST_RESULT_TEXT: &str = "the stored result cannot be read any more; call the tool again";
+const LOST_RESULT_TEXT: &str = "the stored result can no longer be read; the call has ended, so check what it did before you repeat it";
 
 /// Returns the final status for a response, and a status message if it failed.
 fn final_status(words: TaskForm, answer: &TaskResponse) -> (TaskStatus, Option<String>) {
@@ -248,7 +248,7 @@ fn final_status(words: TaskForm, answer: &TaskResponse) -> (TaskStatus, Option<S
         Err(error) => (TaskStatus::Failed, Some(error.message.clone())),
         // Page basic/utilities/tasks (2025-11-25): a tool that fails is a task that failed.
         Ok(result) if words == TaskForm::Core && is_error(result) => {
-            let text = "the tool returned an error; tasks/result has it";
+            let text = "the tool returned an error; tasks/result returns it";
             (TaskStatus::Failed, Some(text.to_owned()))
         }
         Ok(_) => (TaskStatus::Completed, None),
