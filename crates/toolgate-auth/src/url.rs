@@ -41,11 +41,11 @@ impl Url {
         let plain = |byte: u8| byte.is_ascii_graphic() && !b"\"<>\\^`{|}".contains(&byte);
         if !text.bytes().all(plain) {
             return Err(InvalidUrl(
-                "it contains characters that a URL cannot contain",
+                "it contains a character that is not allowed in a URL; percent-encode it",
             ));
         }
         if text.contains('#') {
-            return Err(InvalidUrl("it has a fragment"));
+            return Err(InvalidUrl("it has a fragment (#…); remove the fragment"));
         }
         let uri: Uri = text
             .parse()
@@ -63,7 +63,9 @@ impl Url {
             return Err(InvalidUrl("its host in brackets is not an IPv6 address"));
         }
         if authority.as_str().contains('@') {
-            return Err(InvalidUrl("it has a user name"));
+            return Err(InvalidUrl(
+                "it has a user name before the host (…@); remove the user name",
+            ));
         }
         if authority.port().is_none() && authority.as_str().len() != authority.host().len() {
             return Err(InvalidUrl("its port is invalid"));

@@ -72,10 +72,10 @@ impl CancelReason {
     /// Returns the cancel reason to send to the server that executes the call. Contains no text of the caller.
     pub fn message(&self) -> &'static str {
         match self {
-            CancelReason::Caller(_) => "the caller cancelled it",
+            CancelReason::Caller(_) => "the caller cancelled the call",
             CancelReason::Disconnected => "the caller disconnected",
             CancelReason::TimedOut => "the call timed out",
-            CancelReason::Operator => "an operator cancelled it",
+            CancelReason::Operator => "an operator cancelled the call",
             CancelReason::Shutdown => "the client is shutting down",
         }
     }

@@ -158,7 +158,7 @@ impl RuleLayer {
             }
             (Some(confirm), _) => way.add_step("confirm", "ask", confirm.explain(call, item)),
             (None, PredictedOutcome::Ask) => {
-                way.add_step("confirm", "refuse", "approvals are not available here");
+                way.add_step("confirm", "refuse", "no approver is available here");
                 way.outcome = PredictedOutcome::Deny;
             }
             (None, _) => {}

@@ -348,7 +348,7 @@ impl RuleLayer {
             Some(confirm) => confirm.request_approval(call, item, reasons).await,
             None => Err(Error::new(
                 ErrorKind::Refused(RefusalReason::Rule),
-                "refused: this call requires approval by a person, and approvals are not available here",
+                "refused: this call requires the approval of a person, but no approver is available here; ask the operator to allow the call without approval",
             )),
         }
     }
@@ -367,7 +367,7 @@ impl RuleLayer {
         let judged = self.evaluate_rules(call, item).await;
         judged.map(drop).map_err(|error| {
             let text = format!(
-                "an approver changed the arguments of this call, and the changed call failed: {}",
+                "an approver changed the arguments of this call, and the changed call was rejected: {}",
                 error.public_message()
             );
             Error::new(error.kind().clone(), text)
@@ -396,9 +396,12 @@ async fn verify_unchanged(next: &Next<'_>, call: &Call, item: &Item) -> Result<(
     call.decision_log.add(
         "confirm",
         "refuse",
-        "the definition changed after the approval",
+        "the definition was changed, withheld or removed after the approval",
     );
-    let text = "refused: the definition changed after a person approved the call; call it again";
+    let text = format!(
+        "refused: the definition of this {0} was changed, withheld or removed after a person approved the call; list the {0}s again before you repeat the call",
+        item.kind().as_str()
+    );
     Err(Error::new(
         ErrorKind::Refused(RefusalReason::Approver),
         text,

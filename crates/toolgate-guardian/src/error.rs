@@ -18,7 +18,7 @@ impl fmt::Display for Error {
             Self::Refused(why) => f.write_str(why),
             Self::Died => f.write_str(
                 "the guardian process has ended, so no program can be started; \
-                 restart the gateway",
+                 restart this program",
             ),
         }
     }

@@ -28,7 +28,7 @@ pub(crate) fn encode(message: &impl Serialize) -> io::Result<Vec<u8>> {
         Ok(head) if len <= MAX_MESSAGE_BYTES => bytes[..4].copy_from_slice(&head.to_be_bytes()),
         _ => {
             return Err(invalid(format!(
-                "a message of {len} bytes is over the limit of {MAX_MESSAGE_BYTES}"
+                "the message is {len} bytes long, and the limit is {MAX_MESSAGE_BYTES}"
             )));
         }
     }
@@ -73,7 +73,7 @@ pub(crate) fn receive<T: DeserializeOwned>(
     let len = u32::from_be_bytes(head) as usize;
     if len > MAX_MESSAGE_BYTES {
         return Err(invalid(format!(
-            "a message of {len} bytes is over the limit of {MAX_MESSAGE_BYTES}"
+            "the message is {len} bytes long, and the limit is {MAX_MESSAGE_BYTES}"
         )));
     }
     let mut body = vec![0; len];

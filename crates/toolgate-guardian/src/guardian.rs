@@ -126,9 +126,9 @@ impl Guardian {
             ))
         };
         let [stdin, stdout, stderr] = <[_; 3]>::try_from(pipes).map_err(|_| {
-            refused(&"could not be opened; raise the limit of open files (ulimit -n)")
+            refused(&"could not be opened; raise the limit on open files (ulimit -n)")
         })?;
-        let failed = |error: io::Error| refused(&error);
+        let failed = |error: io::Error| refused(&format_args!("could not be opened: {error}"));
         Ok(ChildProcess::new(
             pipe::Sender::from_owned_fd(stdin).map_err(failed)?,
             pipe::Receiver::from_owned_fd(stdout).map_err(failed)?,

@@ -94,7 +94,10 @@ impl GuardianLink {
         let bytes = match frame::encode(&GuardianRequest::Spawn { id, command }) {
             Ok(bytes) => bytes,
             Err(error) => {
-                let why = format!("{} was not started: {error}", program.display());
+                let why = format!(
+                    "{} was not started: its arguments and environment cannot be sent to the guardian: {error}; shorten them",
+                    program.display()
+                );
                 let _ = answer.send(Err(Error::Refused(why)));
                 return taken;
             }

@@ -68,7 +68,9 @@ fn ready(socket: &UnixStream) -> io::Result<()> {
             },
             _,
         )) => Ok(()),
-        Some(_) => Err(not_ready("its version differs; restart the gateway")),
+        Some(_) => Err(not_ready(
+            "it has another version than this program; restart this program",
+        )),
         None => Err(not_ready(
             "it exited at once; its standard error contains the reason",
         )),

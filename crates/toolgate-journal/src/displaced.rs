@@ -125,8 +125,9 @@ fn displacement(segment: &dyn OpenSegment, path: &Path, bytes: u64) -> Option<St
         return Some("was replaced by another file".to_owned());
     }
     let found = meta.len();
-    (found != bytes)
-        .then(|| format!("was changed by another program: it has {found} bytes instead of {bytes}"))
+    (found != bytes).then(|| {
+        format!("was changed by another program: it is {found} bytes long instead of {bytes}")
+    })
 }
 
 /// Renames the file at the path of the segment, so that it is preserved.
@@ -138,6 +139,6 @@ fn preserve_replaced(path: &Path) -> io::Result<()> {
         }
     }
     Err(io::Error::other(
-        "there are 1000 files *.replaced-N already; find out which program replaces segments of the audit log, and move these files away",
+        "there are already 1000 files *.replaced-N; find out which program replaces segments of the audit log, and move these files away",
     ))
 }

@@ -132,9 +132,15 @@ pub(crate) struct ValidatedEntry {
 impl ValidatedEntry {
     /// Validates an entry of a caller.
     pub(crate) fn validate(entry: AuditEntry, limit: usize) -> Result<Self, Error> {
-        if entry.event.is_own() || !entry.event.is_well_formed() {
+        if entry.event.is_own() {
             return Err(Error::entry(format!(
-                "the event `{}` is reserved or malformed; use up to 64 lower-case letters, digits, dots and underscores",
+                "the event `{}` is reserved for the journal; choose another event",
+                entry.event.0
+            )));
+        }
+        if !entry.event.is_well_formed() {
+            return Err(Error::entry(format!(
+                "the event `{}` is malformed; use 1 to 64 lower-case letters, digits, dots and underscores",
                 entry.event.0
             )));
         }
@@ -150,7 +156,7 @@ impl ValidatedEntry {
         for (name, value) in &entry.fields {
             if RESERVED_FIELDS.contains(&name.as_str()) {
                 return Err(Error::entry(format!(
-                    "the field name `{name}` is reserved; choose another"
+                    "the field name `{name}` is reserved for the journal; choose another name"
                 )));
             }
             let value = rfc8785::to_string(value).map_err(|why| Error::entry(why.to_string()))?;
@@ -208,7 +214,7 @@ fn check_call(entry: &AuditEntry) -> Result<(), Error> {
     match entry.fields.get("call") {
         Some(Value::String(id)) if !id.is_empty() && id.len() <= MAX_CALL_ID_BYTES => Ok(()),
         _ => Err(Error::entry(format!(
-            "`{}` needs a field `call`, a text of 1 to {MAX_CALL_ID_BYTES} bytes",
+            "an entry of the event `{}` needs the field `call`, a string of 1 to {MAX_CALL_ID_BYTES} bytes",
             entry.event.0
         ))),
     }

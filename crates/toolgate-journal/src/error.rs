@@ -1,5 +1,6 @@
 //! Errors of the journal.
 
+use crate::failure::{WRITER_ENDED, remedy};
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -46,10 +47,15 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Open { doing, path, cause } => {
-                write!(f, "the audit log cannot {doing} {}: {cause}; check the directory, its owner and its mode", path.display())
+                let remedy = remedy(cause);
+                write!(f, "the audit log cannot {doing} {}: {cause}{remedy}", path.display())
             }
             Self::Entry(text) => write!(f, "the audit entry is invalid: {text}"),
             Self::Overloaded => f.write_str("the audit log is overloaded and its queue is full; try again later"),
+            Self::Failed(reason) if **reason == *WRITER_ENDED => write!(
+                f,
+                "the audit log cannot be written, because {reason}; restart the program"
+            ),
             Self::Failed(reason) => write!(
                 f,
                 "the audit log cannot be written ({reason}), so nothing is recorded now; if the disk is full or broken, free space or repair it; recording resumes by itself"

@@ -5,6 +5,7 @@ use crate::chain::{self, LockedChain};
 use crate::checkpoints::CheckpointSchedule;
 use crate::entry::{AuditEntry, AuditEvent, ValidatedEntry};
 use crate::error::Error;
+use crate::failure::WRITER_ENDED;
 use crate::key::MacKey;
 use crate::mirror::{self, CheckpointMirror};
 use crate::notice::{self, ChainDamage, DamageNotice, MAC_KEY};
@@ -123,7 +124,7 @@ impl AuditJournal {
         let thread = thread::Builder::new()
             .name("journal".to_owned())
             .spawn(move || writer.run(&inbox))
-            .map_err(|e| Error::open("start the writer of", &home, e))?;
+            .map_err(|e| Error::open("start the writer thread for", &home, e))?;
         Ok(Self {
             dir,
             chain,
@@ -152,7 +153,7 @@ impl AuditJournal {
             // The writer answers every waiter; it disappears only if it panicked.
             answer
                 .await
-                .unwrap_or_else(|_| Err(Error::Failed("its writer thread ended".into())))
+                .unwrap_or_else(|_| Err(Error::Failed(WRITER_ENDED.into())))
         }
     }
 
@@ -269,9 +270,7 @@ impl AuditJournal {
                 })
                 .map_err(|e| match e {
                     TrySendError::Full(_) => Error::Overloaded,
-                    TrySendError::Disconnected(_) => {
-                        Error::Failed("its writer thread ended".into())
-                    }
+                    TrySendError::Disconnected(_) => Error::Failed(WRITER_ENDED.into()),
                 })
         };
         sent.inspect_err(|_| {
@@ -387,7 +386,7 @@ fn write_notices(
         )?;
     }
     if exchanged {
-        let why = "it is not the key of the earlier records: from now on, equal contents get other digests than before";
+        let why = "mac.key is not the key of the earlier records, so equal contents get other digests from now on";
         put(MAC_KEY, &format!("{why} (chain {chain})"))?;
     }
     Ok(())

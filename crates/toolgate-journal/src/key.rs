@@ -65,7 +65,7 @@ pub(crate) fn random_hex<const N: usize>() -> io::Result<String> {
     let mut bytes = [0; N];
     SystemRandom::new()
         .fill(&mut bytes)
-        .map_err(|_| io::Error::other("the system provides no random numbers"))?;
+        .map_err(|_| io::Error::other("the operating system provides no random numbers; check its random device, or restart the machine"))?;
     Ok(hex::encode(&bytes))
 }
 
@@ -87,14 +87,15 @@ fn make(dir: &Path, path: &Path, disk: &dyn SegmentDisk) -> io::Result<()> {
 fn read(path: &Path) -> io::Result<Vec<u8>> {
     if fs::symlink_metadata(path)?.mode() & 0o077 != 0 {
         return Err(io::Error::other(
-            "other users can read it, so it is not secret; delete it to get a new key, or set its mode to 0600",
+            "other users can access the file, so the key is not secret; delete the file to get a new key, or set its mode to 0600",
         ));
     }
-    let text = fs::read_to_string(path)?;
+    let bytes = fs::read(path)?;
+    let text = String::from_utf8_lossy(&bytes);
     let secret = hex::decode(text.trim()).filter(|secret| secret.len() == KEY_BYTES);
     secret.ok_or_else(|| {
         io::Error::other(
-            "it is not 64 hexadecimal digits; restore it, or delete it to get a new key",
+            "the file does not contain 64 hexadecimal digits; restore it, or delete it to get a new key",
         )
     })
 }

@@ -162,6 +162,6 @@ fn new_beside(segment: &Path, length: u64) -> io::Result<(PathBuf, File)> {
         }
     }
     Err(io::Error::other(
-        "there are 1000 files of torn writes already; find out why the program crashes, and move these files away",
+        "there are already 1000 files *.torn-N with torn writes; find out why the program crashes, and move these files away",
     ))
 }

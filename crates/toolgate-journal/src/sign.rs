@@ -29,7 +29,7 @@ impl CheckpointSigner {
     pub(crate) fn read_or_create(dir: &Path, disk: &dyn SegmentDisk) -> Result<Self, Error> {
         let seed = key::secret(dir, NAME, disk)?;
         let pair = Ed25519KeyPair::from_seed_unchecked(&seed).map_err(|_| {
-            let cause = io::Error::other("it is not an Ed25519 key; restore it");
+            let cause = io::Error::other("it is not an Ed25519 key; restore the file");
             Error::open("read the key", &dir.join(NAME), cause)
         })?;
         let public = hex::encode(pair.public_key().as_ref());

@@ -6,7 +6,7 @@ use crate::checkpoints::CheckpointSchedule;
 use crate::disk::OpenSegment;
 use crate::entry::{AuditEntry, ValidatedEntry};
 use crate::error::Error;
-use crate::failure::FailureCause;
+use crate::failure::{FailureCause, WRITER_ENDED};
 use crate::options::{JournalOptions, MAX_WRITE_BYTES};
 use crate::receipt::AuditReceipt;
 use crate::record::ChainTip;
@@ -271,7 +271,7 @@ struct PanicGuard(Arc<JournalShared>);
 impl Drop for PanicGuard {
     fn drop(&mut self) {
         if thread::panicking() {
-            self.0.set_failed(Some("the writer stopped".into()));
+            self.0.set_failed(Some(WRITER_ENDED.into()));
         }
     }
 }

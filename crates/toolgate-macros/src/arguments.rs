@@ -36,7 +36,7 @@ impl FunctionArguments {
                 FnArg::Receiver(receiver) => {
                     return Err(Error::new_spanned(
                         receiver,
-                        "calls run concurrently, so a method takes `&self`; put mutable state behind a lock",
+                        "a method must take `&self`, because calls run concurrently; put mutable state behind a lock",
                     ));
                 }
                 FnArg::Typed(parameter) => arguments.add(parameter)?,
@@ -50,8 +50,7 @@ impl FunctionArguments {
         let name = name(&parameter.pat)?;
         if is_context(&parameter.ty)? {
             if self.order.contains(&None) {
-                let text =
-                    "there is one context for a call; this is the second parameter of type `Cx`";
+                let text = "a call has only one context, but this is the second parameter of type `Cx`; remove one of the two";
                 return Err(Error::new_spanned(parameter, text));
             }
             self.order.push(None);
@@ -259,13 +258,13 @@ fn plain(signature: &Signature) -> Result<()> {
     let generics = &signature.generics;
     if !generics.params.is_empty() {
         let text =
-            "this function cannot be generic: its arguments are described before it is called";
+            "this function cannot be generic, because the schema of its arguments must be known before a call; use concrete types";
         return Err(Error::new_spanned(&generics.params, text));
     }
     if let Some(clause) = &generics.where_clause {
         return Err(Error::new_spanned(
             clause,
-            "this function cannot be generic",
+            "this function cannot have a `where` clause, because it cannot be generic; remove the clause",
         ));
     }
     let odd: [(&dyn ToTokens, bool, &str); 3] = [
@@ -279,7 +278,7 @@ fn plain(signature: &Signature) -> Result<()> {
     ];
     match odd.into_iter().find(|(_, is, _)| *is) {
         Some((tokens, _, word)) => {
-            let text = format!("this function cannot be {word}");
+            let text = format!("this function cannot be {word}; use an ordinary function");
             Err(Error::new(tokens.to_token_stream().span(), text))
         }
         None => Ok(()),
@@ -311,13 +310,12 @@ fn is_context(ty: &Type) -> Result<bool> {
             Err(Error::new_spanned(ty, text))
         }
         Type::Reference(_) => {
-            let text =
-                "an argument is owned by the function; use `String` for text and `Vec` for lists";
+            let text = "an argument cannot be a reference, because the function owns it; use `String` for text and `Vec` for lists";
             Err(Error::new_spanned(ty, text))
         }
         Type::ImplTrait(_) => {
             let text =
-                "this function cannot be generic: its arguments are described before it is called";
+                "this function cannot be generic, because the schema of its arguments must be known before a call; use concrete types";
             Err(Error::new_spanned(ty, text))
         }
         ty => Ok(last_segment(ty).is_some_and(|segment| segment.ident == "Cx")),

@@ -19,7 +19,7 @@ pub(crate) fn expand(
 ) -> Result<TokenStream> {
     if let Some(FnArg::Receiver(receiver)) = function.sig.inputs.first() {
         let text = format!(
-            "a method is a {} only in an `impl` block with `#[tools]`",
+            "a method cannot be a {} by itself; put `#[tools]` on the `impl` block",
             kind.word()
         );
         return Err(Error::new_spanned(receiver, text));

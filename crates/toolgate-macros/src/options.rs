@@ -79,10 +79,10 @@ impl AttributeOptions {
         let name = name.filter(|name| known.contains(&name.as_str()));
         let Some(name) = name else {
             let known = known.join("`, `");
-            return Err(meta.error(format!("unknown option; there are `{known}`")));
+            return Err(meta.error(format!("unknown option; use one of `{known}`")));
         };
         if self.seen.contains(&name) {
-            return Err(meta.error(format!("`{name}` is given twice")));
+            return Err(meta.error(format!("`{name}` is given twice; remove one of the two")));
         }
         match name.as_str() {
             "name" => self.name = Some(meta.value()?.parse()?),
@@ -159,7 +159,7 @@ fn support(word: LitStr) -> Result<LitStr> {
         "optional" | "required" => Ok(word),
         _ => Err(syn::Error::new(
             word.span(),
-            "`task` is \"optional\" or \"required\"",
+            "`task` must be \"optional\" or \"required\"",
         )),
     }
 }

@@ -49,7 +49,8 @@ impl BlockOptions {
 /// Generates the unchanged block, and the function that returns the items in it.
 pub(crate) fn tools(options: &BlockOptions, mut block: ItemImpl) -> Result<TokenStream> {
     if let Some((_, path, _)) = &block.trait_ {
-        let text = "`#[tools]` belongs on an `impl` block of the type itself, not of a trait";
+        let text =
+            "`#[tools]` must be on an `impl` block of the type itself, not on one of a trait";
         return Err(Error::new_spanned(path, text));
     }
     let mut additions = Vec::new();
@@ -62,7 +63,7 @@ pub(crate) fn tools(options: &BlockOptions, mut block: ItemImpl) -> Result<Token
     }
     if additions.is_empty() {
         let text =
-            "no method in this block has `#[tool]`, `#[prompt]`, `#[resource]` or `#[template]`";
+            "no method in this block has `#[tool]`, `#[prompt]`, `#[resource]` or `#[template]`; add one of them to each method that is an item";
         return Err(Error::new_spanned(&block.self_ty, text));
     }
     let private = options.options.private_path();

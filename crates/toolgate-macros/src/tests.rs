@@ -62,7 +62,7 @@ fn rejects_unsupported_signatures() {
     tool(
         "async fn f(&self) {}",
         "&self",
-        "only in an `impl` block with `#[tools]`",
+        "put `#[tools]` on the `impl` block",
     );
 }
 
@@ -89,7 +89,7 @@ fn rejects_invalid_options() {
     option(
         "readonly",
         "readonly",
-        "unknown option; there are `name`, `title`, ",
+        "unknown option; use one of `name`, `title`, ",
     );
     option(
         "read_only, read_only",
@@ -101,7 +101,7 @@ fn rejects_invalid_options() {
     option(
         "task = \"often\"",
         "\"often\"",
-        "`task` is \"optional\" or \"required\"",
+        "`task` must be \"optional\" or \"required\"",
     );
     option("a::b", "a::b", "unknown option");
 }
@@ -183,12 +183,12 @@ fn rejects_invalid_blocks() {
     tools(
         "impl A { #[tool] fn f(&mut self) {} }",
         "&mut self",
-        "a method takes `&self`",
+        "a method must take `&self`",
     );
     tools(
         "impl A { #[tool] fn f(self) {} }",
         "self",
-        "a method takes `&self`",
+        "a method must take `&self`",
     );
     tools(
         "impl A { #[tool] fn f<T>(&self, t: T) {} }",

@@ -27,7 +27,7 @@ async fn catch_panic<T>(work: impl Future<Output = Result<T, Error>>) -> Result<
     let bug = |_| {
         Err(Error::new(
             ErrorKind::Bug,
-            "internal error of the gateway, which the call did not cause; the operator finds details in the stderr output of the gateway",
+            "internal error: a bug in this program stopped the call, which may have taken effect; the operator finds the location of the bug in the standard error output",
         ))
     };
     let quiet = async {

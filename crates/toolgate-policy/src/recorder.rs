@@ -262,6 +262,9 @@ fn audit_error(error: Failed) -> Error {
         Failed::Overloaded => {
             "refused: the audit log is overloaded, so no call can run now; try again later"
         }
+        Failed::Closed => {
+            "refused: the program is shutting down, so no call can run; try again after it has restarted"
+        }
         _ => {
             "refused: the audit log cannot be written, so no call can run; the operator must repair it"
         }

@@ -71,7 +71,7 @@ impl StateStore for DurableState {
         let written = DurableState::write(self, table, key, value, expect);
         Box::pin(async move {
             written.await.map_err(|cause| {
-                let text = format!("refused, because the change cannot be stored: {cause}");
+                let text = format!("the change was not stored: {cause}");
                 let detail = OperatorDetail::new(cause.detail());
                 Error::new(ErrorKind::Refused(RefusalReason::AuditUnavailable), text)
                     .with_source(cause)

@@ -26,15 +26,15 @@ pub fn read_batch(
         })
     };
     if json.kind() != JsonKind::Array {
-        return wrong("a batch is one JSON array");
+        return wrong("a batch must be a JSON array");
     }
     match json.items().take(MAX_BATCH_MESSAGES + 1).count() {
-        0 => wrong("a batch has at least one message"),
+        0 => wrong("a batch must have at least one message"),
         1..=MAX_BATCH_MESSAGES => Ok(json
             .items()
             .map(|element| read_batch_member(&element))
             .collect()),
-        _ => wrong("a batch has 64 messages at most"),
+        _ => wrong("a batch must have at most 64 messages"),
     }
 }
 
@@ -42,7 +42,7 @@ fn read_batch_member(json: &Json) -> Result<JsonRpcMessage, MalformedMessage> {
     if json.kind() != JsonKind::Object {
         return Err(MalformedMessage {
             id: None,
-            reason: "each message of a batch is one JSON object",
+            reason: "each message of a batch must be a JSON object",
             reply: false,
             notification: false,
         });

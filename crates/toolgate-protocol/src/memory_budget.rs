@@ -92,9 +92,9 @@ impl fmt::Display for BudgetExceeded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.by_scope {
             true => {
-                "too many bytes are in flight for one caller or server; try again when a call has ended"
+                "the messages in flight of this caller or server exceed their memory budget; try again when one of its calls has ended"
             }
-            false => "too many bytes are in flight; try again when a call has ended",
+            false => "the messages in flight exceed their memory budget; try again when another call has ended",
         })
     }
 }

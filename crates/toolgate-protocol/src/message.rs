@@ -197,7 +197,7 @@ impl JsonRpcMessage {
         if json.kind() != JsonKind::Object {
             return Err(MalformedMessage {
                 id: None,
-                reason: "a message is one JSON object; batches are not supported",
+                reason: "a message must be a JSON object; batches are not supported",
                 reply: false,
                 notification: false,
             });
@@ -221,10 +221,10 @@ impl JsonRpcMessage {
         }
         match (&parts.method, &parts.result, &parts.error) {
             (Some(_), Some(_), _) | (Some(_), _, Some(_)) => {
-                wrong("a request has no \"result\" and no \"error\"")
+                wrong("a message with a \"method\" must not have a \"result\" or an \"error\"")
             }
             (None, Some(_), Some(_)) => {
-                wrong("a reply has either \"result\" or \"error\", not both")
+                wrong("a response must not have both a \"result\" and an \"error\"")
             }
             (None, None, None) => wrong("\"method\" is missing"),
             (Some(method), None, None) => parts.read_request(method, id),
@@ -233,14 +233,14 @@ impl JsonRpcMessage {
                     id: Some(id),
                     answer: Ok(result.clone()),
                 }),
-                None => wrong("a reply needs the \"id\" of its request"),
+                None => wrong("a response must have the \"id\" of its request"),
             },
             (None, None, Some(error)) => match RpcError::read(error) {
                 Some(error) => Ok(JsonRpcMessage::Reply {
                     id,
                     answer: Err(error),
                 }),
-                None => wrong("\"error\" needs an integer \"code\" and a \"message\""),
+                None => wrong("\"error\" must have an integer \"code\" and a string \"message\""),
             },
         }
     }
@@ -460,7 +460,7 @@ mod tests {
         );
         check(
             r#"{"jsonrpc":"2.0","id":1,"method":"x","result":{}}"#,
-            "no \"result\"",
+            "must not have a \"result\"",
         );
         check(r#"{"jsonrpc":"2.0","result":{}}"#, "id");
         check(r#"{"jsonrpc":"2.0","id":1,"error":{"code":"1"}}"#, "code");

@@ -104,7 +104,7 @@ mod tests {
             REDACTED_BY_SCHEMA.to_owned(),
             EDITED.to_owned(),
             omitted(5002),
-            withheld("a link of the scheme x:"),
+            withheld("a link with the scheme x:, which is not allowed"),
             unsupported_audio("audio/wav"),
             unsupported_content("resource_link"),
             link("n", "a:b"),

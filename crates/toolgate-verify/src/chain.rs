@@ -174,7 +174,7 @@ impl ChainVerifier<'_> {
                 |n| format!("record {n}"),
             );
             return Err(format!(
-                "{found} stands where record {seq} must follow: a record was removed, inserted or moved"
+                "{found} is in the place of record {seq}: a record was removed, inserted or moved"
             ));
         }
         if record.str("prev") != Some(&self.prev) {

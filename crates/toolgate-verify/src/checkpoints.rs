@@ -49,7 +49,9 @@ fn read(record: &RecordValue, keys: &[String]) -> Option<Result<VerifiedHead, &'
             head: head.to_owned(),
             key: key.to_owned(),
         }),
-        Err(_) => Err("the signature of the checkpoint is invalid: it was changed"),
+        Err(_) => Err(
+            "the signature of the checkpoint does not match: the checkpoint was changed or damaged",
+        ),
     })
 }
 

@@ -89,8 +89,18 @@ fn report(found: &LogResult) -> ExitCode {
     }
     if found.foreign_lines > 0 {
         println!(
-            "{} in the checkpoint mirror not signed with the key of this log: changed, or of another log",
-            count_of(found.foreign_lines, "line")
+            "{} in the checkpoint mirror {} not signed with the key of this log: {} to another log",
+            count_of(found.foreign_lines, "line"),
+            if found.foreign_lines == 1 {
+                "is"
+            } else {
+                "are"
+            },
+            if found.foreign_lines == 1 {
+                "it was changed, or belongs"
+            } else {
+                "they were changed, or belong"
+            }
         );
     }
     if found.mac_key_exchanged {

@@ -86,7 +86,7 @@ impl<'a> AuthorizationRequest<'a> {
         let server = &self.found.server;
         let no = |what: &str| {
             let words = format!(
-                "the authorization server {} {what}, so sign-in there is impossible; its operator has to correct it",
+                "the authorization server {} {what}, so sign-in there is impossible; the operator of the authorization server has to correct it",
                 sanitize_for_display(&server.issuer)
             );
             AuthError::new(AuthErrorKind::Unsupported, words)
@@ -151,7 +151,7 @@ impl<'a> AuthorizationRequest<'a> {
         };
         if !get("state")?.is_some_and(|state| self.state.matches(state)) {
             return Err(unsafe_(
-                "the response belongs to another sign-in, because its state parameter differs; sign in again"
+                "the response does not belong to this sign-in: its state parameter is missing or differs; sign in again"
                     .to_owned(),
             ));
         }
@@ -173,16 +173,13 @@ impl<'a> AuthorizationRequest<'a> {
             _ => {}
         }
         if let Some(error) = get("error")? {
-            let words = get("error_description")?.unwrap_or_default();
+            let mut why = sanitize_for_display(error);
+            if let Some(words) = get("error_description")?.filter(|words| !words.is_empty()) {
+                why = format!("{why}: {}", sanitize_for_display(words));
+            }
             return Err(AuthError::new(
                 AuthErrorKind::Refused,
-                format!(
-                    "the authorization server refused the sign-in: {} {}",
-                    sanitize_for_display(error),
-                    sanitize_for_display(words)
-                )
-                .trim_end()
-                .to_owned(),
+                format!("the authorization server refused the sign-in: {why}"),
             ));
         }
         match get("code")? {

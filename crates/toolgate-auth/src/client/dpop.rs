@@ -38,15 +38,18 @@ pub(super) struct DpopKey {
 impl DpopKey {
     /// Restores the stored key, or generates a new one.
     pub(super) fn new(kept: Option<&Secret>) -> Result<DpopKey, AuthError> {
-        let failed = |bad: jose::InvalidKey| {
-            AuthError::new(
-                AuthErrorKind::Store,
-                format!("the stored DPoP key is damaged: {bad}; sign in again"),
-            )
-        };
+        let failed = |words: String| AuthError::new(AuthErrorKind::Store, words);
         let (key, kept) = match kept {
-            Some(kept) => (SigningKey::from_stored(kept).map_err(failed)?, kept.clone()),
-            None => SigningKey::generate().map_err(failed)?,
+            Some(kept) => {
+                let key = SigningKey::from_stored(kept).map_err(|bad| {
+                    failed(format!(
+                        "the stored DPoP key is damaged: {bad}; sign in again"
+                    ))
+                })?;
+                (key, kept.clone())
+            }
+            None => SigningKey::generate()
+                .map_err(|why| failed(format!("no DPoP key can be created: {why}")))?,
         };
         Ok(DpopKey {
             key,

@@ -80,7 +80,7 @@ impl UserIdentification {
         let server = discovery::issuer(&fetcher, self.issuer.as_str()).await?;
         let server = server.ok_or_else(|| {
             let words = format!(
-                "the authorization server {} publishes no metadata (RFC 8414 or OpenID Connect Discovery), so sign-in there is impossible; check its URL",
+                "the authorization server {} publishes no metadata (RFC 8414 or OpenID Connect Discovery), so sign-in there is impossible; check the URL of the authorization server",
                 sanitize_for_display(self.issuer.as_str())
             );
             AuthError::new(AuthErrorKind::Unsupported, words)

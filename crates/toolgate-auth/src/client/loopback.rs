@@ -91,7 +91,7 @@ impl SignIn for LoopbackBrowser {
             let listener = listen(wanted, self.port).await.map_err(|error| {
                 let words = match self.port {
                     Some(port) => format!(
-                        "the port {port} of this machine cannot be opened for the redirect: {error}; end the program that uses it, or configure another port"
+                        "port {port} of this machine cannot be opened for the redirect: {error}; free the port, or configure another one"
                     ),
                     None => format!(
                         "no port on this machine can be opened for the redirect: {error}; sign in on another machine"
@@ -167,8 +167,8 @@ impl PendingSignIn for LoopbackRedirect {
                 Err(_) => Err(AuthError::new(
                     AuthErrorKind::NeedsSignIn,
                     format!(
-                        "the sign-in was not completed within {:?}; try again",
-                        self.browser.timeout
+                        "the sign-in was not completed within {} s; try again",
+                        self.browser.timeout.as_secs_f64()
                     ),
                 )),
             }
@@ -238,7 +238,7 @@ async fn serve_connection(
         ),
         None => (
             "400 Bad Request",
-            "This is not the expected response to the sign-in.",
+            "This is not the expected response to the sign-in. Close this page and start the sign-in again.",
         ),
     };
     if head.is_some() {

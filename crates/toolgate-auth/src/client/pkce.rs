@@ -41,7 +41,7 @@ pub(super) fn random_token() -> Result<String, AuthError> {
     filled.map_err(|_| {
         AuthError::new(
             AuthErrorKind::Store,
-            "the system provides no random numbers",
+            "the operating system provides no random numbers; check its random device, or restart the machine",
         )
     })?;
     Ok(jose::encode(bytes))

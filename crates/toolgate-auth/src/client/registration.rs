@@ -88,7 +88,7 @@ fn check_client_id_url(document: &Url) -> Result<(), AuthError> {
         false => Err(AuthError::new(
             AuthErrorKind::Unsafe,
             format!(
-                "{} cannot be a client id: the URL of a client metadata document needs https and a path",
+                "{} cannot be a client id: the URL of a client metadata document must use https and have a path",
                 sanitize_for_display(document.as_str())
             ),
         )),
@@ -252,14 +252,14 @@ impl ClientIdentity {
         }
         let malformed = |what: &str| {
             let words = format!(
-                "the response of {} to the client registration has {what}; {}",
+                "the response from {} to the client registration has {what}; {}",
                 endpoint.origin(),
                 self.manual_registration(redirect)
             );
             AuthError::new(AuthErrorKind::Unreachable, words)
         };
         let id = text("client_id").filter(|id| !id.is_empty() && id.len() <= 2048);
-        let id = id.ok_or_else(|| malformed("no client_id"))?;
+        let id = id.ok_or_else(|| malformed("no valid client_id"))?;
         let secret = text("client_secret").map(Secret::new);
         let method = text("token_endpoint_auth_method").unwrap_or_else(|| method.to_owned());
         let authenticate = match (method.as_str(), secret) {

@@ -109,7 +109,7 @@ impl<'a> TokenEndpoint<'a> {
                     let malformed = |what| {
                         AuthError::new(
                             AuthErrorKind::Unreachable,
-                            format!("{}: {what}", self.url.origin()),
+                            format!("the token response from {} {what}", self.url.origin()),
                         )
                     };
                     TokenResponse::parse(&json).map_err(malformed)
@@ -215,7 +215,7 @@ impl<'a> TokenEndpoint<'a> {
         }
         let mut request = FetchRequest::form(self.url.clone(), form);
         if let Some(secret) = basic {
-            let words = "the client_id or client_secret contains characters that an HTTP header cannot contain; correct it";
+            let words = "the client_id or client_secret contains characters that an HTTP header cannot contain; correct the two values";
             let value = metadata::basic_authorization(id, secret)
                 .ok_or_else(|| AuthError::new(AuthErrorKind::Store, words))?;
             request.headers.insert(header::AUTHORIZATION, value);
@@ -257,7 +257,7 @@ fn rejection_error(
         .iter()
         .any(|secret| leaks_secret(&said, secret.reveal()))
     {
-        true => "its message is not shown because it repeats a secret of the request".to_owned(),
+        true => "the message is not shown, because it repeats a secret from the request".to_owned(),
         false => said,
     };
     let kind = match status {

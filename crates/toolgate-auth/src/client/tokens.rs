@@ -63,9 +63,9 @@ impl TokenResponse {
     /// # Errors
     /// The reason why the response is malformed.
     pub(super) fn parse(json: &Json) -> Result<TokenResponse, &'static str> {
-        let access = token(json, "access_token")?.ok_or("its response has no access_token")?;
+        let access = token(json, "access_token")?.ok_or("has no access_token")?;
         let kind = json.get("token_type").and_then(|kind| kind.string());
-        let kind = kind.ok_or("its response has no token_type")?;
+        let kind = kind.ok_or("has no token_type")?;
         let seconds = json.get("expires_in").and_then(|seconds| {
             // Some servers send the number as a string.
             seconds.u64().or_else(|| seconds.string()?.parse().ok())
@@ -95,12 +95,12 @@ fn token(json: &Json, key: &str) -> Result<Option<Secret>, &'static str> {
     };
     let text = text
         .string()
-        .ok_or("a token in its response is not a string")?;
+        .ok_or("contains a token that is not a string")?;
     if text.is_empty()
         || text.len() > MAX_ISSUED_TOKEN_BYTES
         || !text.bytes().all(|b| b.is_ascii_graphic())
     {
-        return Err("a token in its response cannot be sent in a header");
+        return Err("contains a token that is empty, too long or not valid in a header");
     }
     Ok(Some(Secret::new(text)))
 }

@@ -72,10 +72,10 @@ impl AddressPolicy {
             return Ok(());
         }
         if !url.is_loopback() {
-            return Err("it is not https");
+            return Err("the URL does not use https");
         }
         if !self.loopback {
-            return Err("it is on this machine, but the server that names it is not");
+            return Err(LOOPBACK_REJECTED);
         }
         Ok(())
     }
@@ -87,16 +87,19 @@ impl AddressPolicy {
             AddressKind::Loopback if self.loopback => Ok(()),
             AddressKind::Private if self.private => Ok(()),
             AddressKind::Special if self.special => Ok(()),
-            AddressKind::Loopback => {
-                Err("it is on this machine, but the server that names it is not")
-            }
+            AddressKind::Loopback => Err(LOOPBACK_REJECTED),
             AddressKind::Private => {
-                Err("it is in a private network, which the configuration does not permit")
+                Err("the URL leads to a private network, which the configuration does not permit")
             }
-            AddressKind::Special => Err("it is not a public unicast address"),
+            AddressKind::Special => {
+                Err("the URL leads to an address that is not a public unicast address")
+            }
         }
     }
 }
+
+const LOOPBACK_REJECTED: &str =
+    "the URL leads to this machine, which only a server on this machine may name";
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum AddressKind {

@@ -54,7 +54,7 @@ impl DnsResolver {
                 .await
                 .map_err(|error| {
                     let words =
-                        format!("its name cannot be resolved: {error}; check the host name");
+                        format!("the host name cannot be resolved: {error}; check the host name");
                     FetchError::new(url, FetchErrorKind::Unreachable, words)
                 })?,
         };
@@ -63,11 +63,11 @@ impl DnsResolver {
             reach.check_address(*ip).map_err(refused)?;
             if !url.is_https() && !ip.is_loopback() {
                 return Err(refused(
-                    "it is not https, and its name does not resolve to this machine",
+                    "the URL does not use https, and its host is not this machine",
                 ));
             }
         }
-        let mut last = io::Error::other("its name resolves to no address");
+        let mut last = io::Error::other("the host name has no address");
         for ip in ips {
             #[cfg(test)]
             if let DnsResolver::Test(_, heard) = self {
@@ -78,7 +78,8 @@ impl DnsResolver {
                 Err(error) => last = error,
             }
         }
-        let words = format!("cannot be reached: {last}; check the URL and whether it runs");
+        let words =
+            format!("cannot be reached: {last}; check the URL, and whether the server is running");
         Err(FetchError::new(url, FetchErrorKind::Unreachable, words))
     }
 }
@@ -91,13 +92,12 @@ pub(super) async fn start_tls(
     let broken = |words: String| FetchError::new(url, FetchErrorKind::Unreachable, words);
     let config = tls_config().clone().map_err(&broken)?;
     let name = ServerName::try_from(url.host().to_owned());
-    let name = name.map_err(|_| {
-        broken("its host name is not one that a TLS certificate can contain".to_owned())
-    })?;
+    let name =
+        name.map_err(|_| broken("the host name is not valid in a TLS certificate".to_owned()))?;
     let stream = TlsConnector::from(config).connect(name, tcp).await;
     stream.map_err(|error| {
         broken(format!(
-            "the TLS handshake failed: {error}; check its certificate"
+            "the TLS handshake failed: {error}; check the certificate of the server"
         ))
     })
 }

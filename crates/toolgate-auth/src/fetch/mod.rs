@@ -231,7 +231,7 @@ impl PeerFetcher {
     }
 
     fn timeout_error(&self, url: &Url) -> FetchError {
-        let words = format!("no response within {:?}", self.limits.timeout);
+        let words = format!("no response within {} s", self.limits.timeout.as_secs_f64());
         FetchError::new(url, FetchErrorKind::Timeout, words)
     }
 
@@ -250,19 +250,22 @@ impl PeerFetcher {
                 |words: &str| FetchError::new(&request.url, FetchErrorKind::Redirect, words);
             if !bare {
                 return Err(refused(
-                    "it redirects a request that has a body or credentials, which is unsafe to follow",
+                    "the response redirects a request that has a body or credentials, which is unsafe to follow",
                 ));
             }
             let to = to.to_str().ok().and_then(|to| request.url.resolve(to).ok());
-            let to = to.ok_or_else(|| refused("it redirects to an invalid URL"))?;
+            let to = to.ok_or_else(|| refused("the response redirects to an invalid URL"))?;
             if !to.same_origin(&request.url) {
                 return Err(refused(
-                    "it redirects to another origin, which is unsafe to follow",
+                    "the response redirects to another origin, which is unsafe to follow",
                 ));
             }
             request.url = to;
         }
-        let words = format!("it redirects more than {} times", self.limits.max_redirects);
+        let words = format!(
+            "the responses redirect more than {} times",
+            self.limits.max_redirects
+        );
         Err(FetchError::new(
             &request.url,
             FetchErrorKind::Redirect,
@@ -291,7 +294,8 @@ impl PeerFetcher {
     {
         let url = &request.url;
         let broken = |error: hyper::Error| {
-            FetchError::new(url, FetchErrorKind::Unreachable, error.to_string())
+            let words = format!("the connection failed: {error}");
+            FetchError::new(url, FetchErrorKind::Unreachable, words)
         };
         let (mut sender, connection) = hyper::client::conn::http1::Builder::new()
             .max_buf_size(MAX_RESPONSE_HEAD_BYTES)
@@ -307,7 +311,7 @@ impl PeerFetcher {
             FetchError::new(
                 url,
                 FetchErrorKind::Forbidden,
-                "its host has characters that an HTTP header cannot contain",
+                "the host name contains characters that an HTTP header cannot contain",
             )
         })?;
         out.headers_mut().insert(header::HOST, host);
@@ -335,12 +339,13 @@ impl PeerFetcher {
         let body = body.map_err(|error| {
             if error.is::<LengthLimitError>() {
                 let words = format!(
-                    "its response has more than {} bytes",
+                    "the response is longer than {} bytes",
                     self.limits.max_body_bytes
                 );
                 return FetchError::new(url, FetchErrorKind::TooLarge, words);
             }
-            FetchError::new(url, FetchErrorKind::Unreachable, error.to_string())
+            let words = format!("the connection failed: {error}");
+            FetchError::new(url, FetchErrorKind::Unreachable, words)
         })?;
         Ok(FetchResponse {
             url: url.clone(),

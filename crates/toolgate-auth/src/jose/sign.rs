@@ -54,7 +54,7 @@ impl SigningKey {
     pub fn generate() -> Result<(SigningKey, Secret), InvalidKey> {
         let rng = SystemRandom::new();
         let pkcs8 = EcdsaKeyPair::generate_pkcs8(&signature::ECDSA_P256_SHA256_FIXED_SIGNING, &rng)
-            .map_err(|_| InvalidKey("the system provides no random numbers"))?;
+            .map_err(|_| InvalidKey("the operating system provides no random numbers; check its random device, or restart the machine"))?;
         let key = SigningKey::from_der(SignatureAlgorithm::Es256, pkcs8.as_ref())?;
         Ok((key, Secret::new(STANDARD.encode(pkcs8.as_ref()))))
     }
@@ -81,12 +81,12 @@ impl SigningKey {
             .split_once(begin)
             .and_then(|(_, rest)| rest.split_once(end));
         let (inner, _) = inner.ok_or(InvalidKey(
-            "it has no BEGIN PRIVATE KEY; convert it with: openssl pkcs8 -topk8 -nodes",
+            "it has no BEGIN PRIVATE KEY line; convert it with: openssl pkcs8 -topk8 -nodes",
         ))?;
         let packed: String = inner.split_ascii_whitespace().collect();
         let der = STANDARD
             .decode(packed)
-            .map_err(|_| InvalidKey("its text is not Base64"))?;
+            .map_err(|_| InvalidKey("the text between its BEGIN and END lines is not Base64"))?;
         SigningKey::from_der(algorithm, &der)
     }
 
@@ -142,7 +142,11 @@ impl SigningKey {
     }
 
     fn signature(&self, text: &[u8]) -> Result<Vec<u8>, InvalidKey> {
-        let failed = |_| InvalidKey("it cannot sign: the system provides no random numbers");
+        let failed = |_| {
+            InvalidKey(
+                "the private key cannot sign: the operating system provides no random numbers; check its random device, or restart the machine",
+            )
+        };
         let rng = SystemRandom::new();
         match &self.key {
             PrivateKey::Ecdsa(key) => Ok(key.sign(&rng, text).map_err(failed)?.as_ref().to_vec()),

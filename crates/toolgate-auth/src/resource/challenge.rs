@@ -70,11 +70,11 @@ impl TokenRejection {
             RejectionReason::NotBound => (
                 no,
                 Some("invalid_token"),
-                "the token is not DPoP-bound, as required here",
+                "the token is not DPoP-bound, but only DPoP-bound tokens from its issuer are accepted",
             ),
             RejectionReason::InvalidProof(said) => (no, Some("invalid_dpop_proof"), *said),
             RejectionReason::MissingNonce => {
-                let said = "the DPoP proof has no nonce of this server";
+                let said = "the DPoP proof has no valid nonce from this server";
                 (no, Some("use_dpop_nonce"), said)
             }
             RejectionReason::Unavailable(said) => (StatusCode::SERVICE_UNAVAILABLE, None, *said),
@@ -87,21 +87,26 @@ impl TokenRejection {
             }
         };
         let told = match &why {
-            RejectionReason::MissingToken | RejectionReason::MissingNonce => {
+            RejectionReason::MissingToken => {
                 "a token is required; the WWW-Authenticate header links to the metadata that names its issuer"
             }
+            RejectionReason::MissingNonce => {
+                "the DPoP proof needs a nonce from this server; retry with the nonce in the DPoP-Nonce header"
+            }
             RejectionReason::Malformed(_) => {
-                "the header Authorization is malformed; send it once, as Bearer and one token"
+                "the Authorization header is malformed; send it once, with the scheme Bearer or DPoP and one token"
             }
             RejectionReason::Invalid(_)
             | RejectionReason::WrongAudience(_)
-            | RejectionReason::NotBound
-            | RejectionReason::InvalidProof(_) => INVALID_TOKEN_MESSAGE,
+            | RejectionReason::NotBound => INVALID_TOKEN_MESSAGE,
+            RejectionReason::InvalidProof(_) => {
+                "the DPoP proof is not valid for this request and token; send a new proof"
+            }
             RejectionReason::Unavailable(_) | RejectionReason::IssuerUnreachable(_) => {
                 "tokens cannot be checked now; try again later"
             }
             RejectionReason::IntrospectionNotAllowed => {
-                "too many invalid tokens came from this address, so this token is not introspected now; try again in a minute"
+                "too many invalid tokens came from this address, so this token is not checked now; try again in a minute"
             }
         };
         let (bearer, dpop) = match &why {

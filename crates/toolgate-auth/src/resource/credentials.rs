@@ -34,7 +34,9 @@ impl<'a> RequestCredentials<'a> {
             (None, _) => return RequestCredentials::Missing,
             (Some(value), None) => value,
             (Some(_), Some(_)) => {
-                return RequestCredentials::Malformed("there are two Authorization headers");
+                return RequestCredentials::Malformed(
+                    "there is more than one Authorization header",
+                );
             }
         };
         let Ok(value) = value.to_str() else {

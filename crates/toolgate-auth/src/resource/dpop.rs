@@ -44,7 +44,7 @@ pub struct NonceKeyError;
 
 impl fmt::Display for NonceKeyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("no DPoP nonces can be created: the system provides no random numbers")
+        f.write_str("no DPoP nonces can be created: the operating system provides no random numbers; check its random device, or restart the machine")
     }
 }
 
@@ -157,7 +157,9 @@ impl DpopVerifier {
             ));
         }
         let made = proof.payload().get("iat").and_then(|iat| iat.u64());
-        let made = made.ok_or(RejectionReason::InvalidProof("the DPoP proof has no iat"))?;
+        let made = made.ok_or(RejectionReason::InvalidProof(
+            "the DPoP proof has no iat claim",
+        ))?;
         if made.abs_diff(now) > MAX_PROOF_AGE_SECONDS {
             return Err(RejectionReason::InvalidProof(
                 "the DPoP proof is too old, or its iat is in the future",
@@ -165,7 +167,9 @@ impl DpopVerifier {
         }
         self.check_nonce(text("nonce"), now)?;
         let id = text("jti").filter(|id| !id.is_empty());
-        let id = id.ok_or(RejectionReason::InvalidProof("the DPoP proof has no jti"))?;
+        let id = id.ok_or(RejectionReason::InvalidProof(
+            "the DPoP proof has no jti claim",
+        ))?;
         self.record_use(&thumbprint, &id, (made, now), request.max_remembered)
     }
 
@@ -220,7 +224,7 @@ fn verify_self_signature(proof: &ParsedJwt<'_>) -> Result<String, RejectionReaso
         ));
     }
     let by = proof.algorithm().map_err(|_| {
-        RejectionReason::InvalidProof("the DPoP proof is signed with an unsupported algorithm; the client must use ES256, EdDSA, PS256 or RS256")
+        RejectionReason::InvalidProof("the header of the DPoP proof has an unsupported algorithm or critical extensions; the client must use ES256, EdDSA, PS256 or RS256")
     })?;
     let jwk = proof
         .header

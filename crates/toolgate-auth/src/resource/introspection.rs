@@ -221,8 +221,10 @@ async fn request_introspection(
             source.mark_introspection_failed();
         }
         let words = match status {
-            401 | 403 => format!("HTTP {status}: it rejects client_id and client_secret"),
-            _ => format!("HTTP {status}"),
+            401 | 403 => format!(
+                "the issuer returned HTTP {status}: it rejects the client_id or the client_secret; correct them"
+            ),
+            _ => format!("the issuer returned HTTP {status}"),
         };
         // A 400 or 500 may be caused by this one token.
         let pauses = matches!(status, 401 | 403 | 404 | 405 | 410 | 429 | 502..=504);
@@ -233,7 +235,7 @@ async fn request_introspection(
             source.health.record_success();
             (Ok(said), false)
         }
-        Ok(_) => no(malformed("its response is not a JSON object"), false),
+        Ok(_) => no(malformed("the response is not a JSON object"), false),
         Err(error) => no(error, false),
     }
 }

@@ -296,9 +296,9 @@ impl TrustedIssuerState {
                 let words = "the token cannot be introspected";
                 self.unreachable_reason(words, words)
             }
-            IntrospectionError::Busy => {
-                RejectionReason::Unavailable("too many introspections of the issuer are running")
-            }
+            IntrospectionError::Busy => RejectionReason::Unavailable(
+                "too many introspection requests to the issuer are running; try again later",
+            ),
         })?;
         if said.get("active").and_then(|active| active.bool()) != Some(true) {
             return Err(RejectionReason::Invalid(
@@ -308,7 +308,7 @@ impl TrustedIssuerState {
         let other = |iss: Json| iss.string().as_deref() != Some(self.url());
         if said.get("iss").is_some_and(other) {
             return Err(RejectionReason::Invalid(
-                "the token was issued by another issuer",
+                "the introspection response names another issuer (iss)",
             ));
         }
         self.validate_claims(&said, resource, (now, false))
@@ -333,9 +333,10 @@ impl TrustedIssuerState {
     /// Builds the reason for an unreachable issuer, with the last error if there is one; else uses `else_words`.
     fn unreachable_reason(&self, words: &str, else_words: &str) -> RejectionReason {
         match self.source.health.failure() {
-            Some((cause, _)) => {
-                RejectionReason::IssuerUnreachable(format!("{words}; {}: {cause}", self.issuer.id))
-            }
+            Some((cause, _)) => RejectionReason::IssuerUnreachable(format!(
+                "{words} (issuer {}: {cause})",
+                self.issuer.id
+            )),
             None => RejectionReason::IssuerUnreachable(else_words.to_owned()),
         }
     }

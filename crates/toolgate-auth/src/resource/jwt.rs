@@ -57,7 +57,7 @@ impl<'a> ParsedJwt<'a> {
     pub(super) fn algorithm(&self) -> Result<TokenAlgorithm, RejectionReason> {
         if self.header.get("crit").is_some() || self.header.get("b64").is_some() {
             return Err(RejectionReason::Invalid(
-                "the token has unsupported critical extensions",
+                "the header of the token has crit or b64, which is not supported",
             ));
         }
         let name = self.header.get("alg").and_then(|alg| alg.string());
@@ -110,13 +110,15 @@ pub(super) fn validate_claims(
         Some(end) if end.saturating_add(CLOCK_SKEW_SECONDS) <= wanted.now => {
             return Err(RejectionReason::Invalid("the token has expired"));
         }
-        None if wanted.strict => return Err(RejectionReason::Invalid("the token has no exp")),
+        None if wanted.strict => {
+            return Err(RejectionReason::Invalid("the token has no exp claim"));
+        }
         _ => {}
     }
     let begins = numeric_date(payload, "nbf")?.max(numeric_date(payload, "iat")?);
     if begins.is_some_and(|begin| begin > wanted.now.saturating_add(CLOCK_SKEW_SECONDS)) {
         return Err(RejectionReason::Invalid(
-            "the token is not valid yet, because its nbf or iat is in the future",
+            "the token is not valid yet: its nbf or iat claim is in the future",
         ));
     }
     let client = match (text("client_id"), text("azp")) {
@@ -189,7 +191,7 @@ fn validate_name(text: String) -> Result<String, RejectionReason> {
     match plain && text.trim() == text {
         true => Ok(text),
         false => Err(RejectionReason::Invalid(
-            "a name in the token (sub, client_id, azp or act) is empty, too long, or has spaces around it or control characters",
+            "a name in the token (sub, client_id, azp or act) is empty or too long, or has spaces around it or control characters in it",
         )),
     }
 }

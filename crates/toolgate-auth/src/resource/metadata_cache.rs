@@ -176,7 +176,7 @@ impl IssuerEndpoints {
                 url,
                 self.fetcher.fetch(FetchRequest::get(url.clone())).await,
             )?;
-            let words = "its response is not a JWK set";
+            let words = "the response is not a JWK set";
             JwkSet::parse(&document)
                 .ok_or_else(|| FetchError::new(url, FetchErrorKind::Malformed, words))
         };
@@ -228,11 +228,11 @@ impl IssuerEndpoints {
             let named = text("issuer").unwrap_or_default();
             if named != self.url.as_str() {
                 let words = format!(
-                    "names another issuer: {}",
+                    "the metadata names another issuer, {:?}",
                     super::sanitize_for_audit(&named)
                 );
                 let error = FetchError::new(&place, FetchErrorKind::Malformed, words);
-                why = Some(format!("its metadata cannot be loaded: {error}"));
+                why = Some(format!("its metadata cannot be used: {error}"));
                 continue;
             }
             let url = |key: &str| Url::parse(&text(key)?).ok();
@@ -241,7 +241,7 @@ impl IssuerEndpoints {
                 introspection: url("introspection_endpoint"),
             });
         }
-        Err(why.unwrap_or_else(|| "its URL cannot be that of an issuer".to_owned()))
+        Err(why.unwrap_or_else(|| "its URL is not valid for an issuer".to_owned()))
     }
 }
 
@@ -264,7 +264,7 @@ fn parse_document(
     match fetched.status {
         status if status.is_success() => fetched.json(),
         status => {
-            let words = format!("HTTP {}", status.as_u16());
+            let words = format!("the issuer returned HTTP {}", status.as_u16());
             Err(FetchError::new(url, FetchErrorKind::Malformed, words))
         }
     }

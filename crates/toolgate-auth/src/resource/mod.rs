@@ -332,7 +332,7 @@ impl ResourceServer {
                 }
             };
         let mut why = RejectionReason::Invalid(
-            "the token is not a JWT, and no configured issuer introspects tokens like it",
+            "the token is not a JWT, and no configured issuer introspects tokens with its prefix",
         );
         for issuer in candidates {
             let with = (now, &self.limits, may_ask);

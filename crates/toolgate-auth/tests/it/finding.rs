@@ -110,7 +110,7 @@ async fn a_server_of_2025_03_26_without_words_can_be_signed_in_to() {
     for part in [
         "a user has to sign in at",
         "; run: my-app login",
-        "if it has no sign-in, configure its credentials as headers",
+        "if it does not use OAuth, configure its credentials as headers",
     ] {
         assert!(said.contains(part), "{said}");
     }
@@ -130,7 +130,8 @@ async fn a_server_that_names_nobody_is_told_who_mends_it() {
     let error = login(&servers).sign_in().await.map(drop).unwrap_err();
     let said = error.to_string();
     assert!(
-        said.contains(&servers.origin()) && said.contains("its operator has to add one"),
+        said.contains(&servers.origin())
+            && said.contains("the operator of the server has to add one"),
         "{said}"
     );
 }

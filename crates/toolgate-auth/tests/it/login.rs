@@ -234,7 +234,7 @@ async fn a_token_that_is_not_taken_is_asked_for_once() {
             .call(&login(&servers), "tools/list")
             .await
             .unwrap_err();
-        assert!(error.to_string().contains("rejects"), "{error}");
+        assert!(error.to_string().contains("rejected"), "{error}");
         assert_eq!(servers.visits().len(), 1);
     }
 }
@@ -652,7 +652,10 @@ async fn a_document_that_cannot_be_our_id_is_an_error() {
     ] {
         let error = id_for(wrong).await.unwrap_err();
         assert_eq!(error.kind(), AuthErrorKind::Unsafe, "{wrong}");
-        assert!(error.to_string().contains("https and a path"), "{error}");
+        assert!(
+            error.to_string().contains("must use https and have a path"),
+            "{error}"
+        );
     }
     assert!(servers.visits().is_empty() && servers.asked("/register").is_empty());
     let good = "https://app.test/client.json";

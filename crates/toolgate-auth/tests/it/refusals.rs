@@ -112,7 +112,7 @@ async fn what_was_sent_is_not_repeated_in_the_words_of_an_error() {
         let error = servers.call(login, "tools/list").await.unwrap_err();
         let said = error.to_string();
         assert!(
-            said.contains("(HTTP 400): its message is not shown"),
+            said.contains("(HTTP 400): the message is not shown"),
             "{said}"
         );
         for secret in secrets {

@@ -302,7 +302,7 @@ async fn a_new_token_that_the_server_refuses_is_not_renewed_at_once() {
         assert!(
             error
                 .to_string()
-                .contains("rejects a token that its authorization server"),
+                .contains("rejected a token that its authorization server"),
             "{error}"
         );
     }

@@ -43,7 +43,7 @@ fn check_tells_of_rules_that_never_decide_and_of_wrong_conditions() {
     );
     let (code, said) = told(&format!("{allow}when = 'args.path.startWith(\"/\")'\n"));
     assert_eq!(code, 2);
-    assert!(said.contains(":6:8: \"when\" in [[rule]] is not a valid condition: column 11: unknown function startWith; do you mean startsWith?"), "{said}");
+    assert!(said.contains(":6:8: \"when\" in [[rule]] is not a valid condition: column 11: unknown function startWith; did you mean startsWith?"), "{said}");
     let (code, said) = told(&format!("{allow}wen = 'args.path'\n"));
     assert_eq!(code, 2);
     assert!(

@@ -52,7 +52,7 @@ fn what_finds_no_room_is_told_what_is_full() {
         })
         .collect();
     told.sort();
-    let full = "too many concurrent calls: 1 call of the server demo runs already";
+    let full = "too many concurrent calls: 1 call to the server demo is already running";
     let late =
         format!("{full} and no slot became free within 1 s; try again when one has completed");
     assert_eq!(

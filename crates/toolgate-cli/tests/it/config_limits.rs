@@ -100,7 +100,7 @@ fn calls_of_each_kind_at_the_same_time() {
     for (key, words) in [
         (
             "calls_per_caller = 1\nwaiting_per_caller = 0",
-            "1 call of this caller runs or waits already",
+            "1 call from this caller is already running or waiting",
         ),
         (
             "calls_per_caller = 1\ncalls = 1\nwaiting_per_caller = 0\nwaiting = 0",
@@ -108,11 +108,11 @@ fn calls_of_each_kind_at_the_same_time() {
         ),
         (
             "calls_per_tool = 1\nwaiting_per_caller = 0",
-            "1 call of demo.slow_count runs already",
+            "1 call to demo.slow_count is already running",
         ),
         (
             "calls_per_server = 1\nwaiting_per_caller = 0",
-            "1 call of the server demo runs already",
+            "1 call to the server demo is already running",
         ),
     ] {
         let gate = within(key);
@@ -143,7 +143,7 @@ fn how_often_and_how_long() {
     assert_eq!(add()["structuredContent"]["sum"], 2);
     let refused = text(&add());
     assert!(
-        refused.contains("rate limit of demo.add: 2 per hour; retry in 30 min"),
+        refused.contains("the rate limit of demo.add is reached: 2 per hour; retry in 30 min"),
         "{refused}"
     );
     gate.stop();

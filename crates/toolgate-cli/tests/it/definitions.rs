@@ -70,10 +70,10 @@ fn a_dropped_tool_is_named_with_the_reason_in_every_place() {
         let notes = notes(&gate);
         (notes.len() == 2).then_some(notes)
     });
-    let place = json!({"kind": "tool", "name": "number 3", "action": "dropped", "reason": "the tool has no \"name\"",
-        "text": "tool number 3: dropped: the tool has no \"name\""});
+    let place = json!({"kind": "tool", "name": "number 3", "action": "dropped", "reason": "the \"name\" of the tool is missing or not a string",
+        "text": "tool number 3: dropped: the \"name\" of the tool is missing or not a string"});
     assert!(noted.contains(&place), "{noted:?}");
-    let line = "tool number 3: dropped: the tool has no \"name\"";
+    let line = "tool number 3: dropped: the \"name\" of the tool is missing or not a string";
     for command in ["tools", "status"] {
         let printed = gate.cli(&[command]);
         assert!(printed.contains(line), "{command}: {printed}");
@@ -348,7 +348,7 @@ fn a_tool_whose_schema_is_checked_in_part_is_used_and_marked() {
         tool("broken", of(broken)), tool("tuple", tuple),
     ]}}));
     let gate = canned.start();
-    let line = "partly checked: inputSchema at /properties/x/type (it does not name a type";
+    let line = "partly checked: inputSchema at /properties/x/type (the value is not a type";
     let noted = until("the note is there", SOON, || {
         let notes = notes(&gate);
         (!notes.is_empty()).then_some(notes)

@@ -54,7 +54,7 @@ fn a_server_that_keeps_failing_is_paused_and_tried_again() {
     assert!(too_slow(&gate).contains("timed out") && too_slow(&gate).contains("timed out"));
     let refused = add(&gate);
     assert!(
-        refused.contains("calls to the server demo are paused, because the last 2 failed"),
+        refused.contains("calls to the server demo are paused after 2 consecutive failed calls"),
         "{refused}"
     );
     until("the pause ends and a call passes", SOON, || {

@@ -78,7 +78,7 @@ fn an_issuer_that_cannot_be_used_is_shown_in_the_browser_until_it_can() {
     let steps = json!([
         {"do": "server", "id": "demo", "state": "running"},
         {"do": "wait"},
-        {"do": "issuer", "id": "corp", "holds": "rejects client_id"},
+        {"do": "issuer", "id": "corp", "holds": "rejects the client_id"},
         {"do": "shot", "path": shot("issuer.png")},
         {"do": "wait"},
         {"do": "issuer", "id": "corp"},
@@ -106,7 +106,7 @@ fn a_wrong_secret_is_told_and_a_reload_reads_the_right_one() {
     let gate = gate(&url);
     assert_eq!(gate.state()["issuers"][0]["error"], Value::Null);
     assert_eq!(shown(&gate, "opaque-1"), 503);
-    let why = "HTTP 401: it rejects client_id and client_secret";
+    let why = "the issuer returned HTTP 401: it rejects the client_id or the client_secret";
     let error = gate.state()["issuers"][0]["error"].to_string();
     assert!(error.contains(why) && error.contains(&url), "{error}");
     let status = gate.cli(&["status"]);

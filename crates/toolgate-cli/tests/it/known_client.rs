@@ -280,7 +280,7 @@ fn what_a_server_names_lies_in_a_private_network_only_where_the_config_says_so()
         assert_eq!(done.code == Some(1), refused, "{}", done.said);
         let told = done
             .said
-            .contains("in a private network, which the configuration does not permit");
+            .contains("leads to a private network, which the configuration does not permit");
         assert_eq!(told, private, "{more}{issuer}: {}", done.said);
         let special = issuer.contains("169") == done.said.contains("not a public unicast address");
         assert!(special, "{more}{issuer}: {}", done.said);

@@ -211,7 +211,9 @@ fn uris_of_any_scheme_are_listed_read_and_embedded() {
             "{embedded}"
         );
         for (name, scheme) in [("ts_link_script", "javascript"), ("ts_link_data", "data")] {
-            let text = format!("[withheld by this gateway: a link of the scheme {scheme}:]");
+            let text = format!(
+                "[withheld by this gateway: a link with the scheme {scheme}:, which is not allowed]"
+            );
             assert_eq!(call(name)["text"], text, "{revision}");
         }
     }

@@ -2,6 +2,7 @@
 
 use std::env::split_paths;
 use std::ffi::OsStr;
+use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
@@ -113,7 +114,7 @@ fn directory(command: &WireCommand) -> Result<Option<PathBuf>, String> {
 fn find(command: &WireCommand, directory: Option<&Path>) -> Result<PathBuf, String> {
     let program = command.program.as_os_str();
     if program.is_empty() {
-        return Err("no program was named; give a name or an absolute path".to_owned());
+        return Err("no program is given; give a name or an absolute path".to_owned());
     }
     if program.as_encoded_bytes().contains(&b'/') {
         at_path(Path::new(program), directory)
@@ -130,10 +131,13 @@ fn at_path(program: &Path, directory: Option<&Path>) -> Result<PathBuf, String> 
     if path.is_file() {
         return may_run(&path).map(|()| path.clone());
     }
-    let what = if path.is_dir() {
-        "it is a directory"
-    } else {
-        "the file does not exist"
+    let what = match fs::metadata(&path) {
+        Ok(found) if found.is_dir() => "it is a directory".to_owned(),
+        Ok(_) => "it is not a regular file".to_owned(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            "the file does not exist".to_owned()
+        }
+        Err(error) => format!("the file cannot be accessed: {error}"),
     };
     Err(format!(
         "{} was not started: {what}; correct the path",
@@ -155,7 +159,7 @@ fn in_search_path(name: &OsStr, path: &OsStr) -> Result<PathBuf, String> {
     {
         Some(file) => may_run(&file).map(|()| file.clone()),
         None => Err(format!(
-            "no program named {} was found in PATH ({}); give its absolute path",
+            "no program named {} was found in PATH ({}); install it, or give its absolute path",
             name.display(),
             path.display()
         )),
@@ -174,7 +178,7 @@ fn may_run(file: &Path) -> Result<(), String> {
 fn explain(program: &Path, error: &io::Error) -> String {
     let why = match Errno::from_io_error(error) {
         Some(Errno::ACCESS) => {
-            "no permission to run it; make the file executable for this user (chmod +x)".to_owned()
+            "this user may not run it; make the file executable for this user (chmod +x)".to_owned()
         }
         Some(Errno::NOENT) => {
             "its interpreter (named in the first line of a script) was not found; \
@@ -228,7 +232,7 @@ mod tests {
         let tell = |program: &str| find(&command(program, "/nowhere"), None).unwrap_err();
         assert_eq!(
             tell("nothing"),
-            "no program named nothing was found in PATH (/nowhere); give its absolute path"
+            "no program named nothing was found in PATH (/nowhere); install it, or give its absolute path"
         );
         assert_eq!(
             tell("/no/such"),
@@ -238,7 +242,7 @@ mod tests {
             tell("/etc"),
             "/etc was not started: it is a directory; correct the path"
         );
-        assert!(tell("/etc/passwd").contains("no permission to run it"));
-        assert!(tell("").contains("no program was named"));
+        assert!(tell("/etc/passwd").contains("may not run it"));
+        assert!(tell("").contains("no program is given"));
     }
 }

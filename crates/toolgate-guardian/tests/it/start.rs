@@ -88,12 +88,12 @@ async fn what_cannot_start_is_told_clearly() {
     assert_eq!(
         tell(&guardian, spawn).await,
         "no program named no-such-program was found in PATH (/bin:/nowhere); \
-         give its absolute path"
+         install it, or give its absolute path"
     );
     assert!(
         tell(&guardian, program("/etc/passwd", &[]))
             .await
-            .contains("no permission to run")
+            .contains("may not run it")
     );
 
     let mut spawn = shell("");
@@ -118,7 +118,7 @@ async fn what_cannot_start_is_told_clearly() {
     assert!(
         tell(&guardian, shell(&"x".repeat(5 << 20)))
             .await
-            .contains("over the limit")
+            .contains("and the limit is")
     );
     assert!(
         tell(&guardian, shell(&"x".repeat(1 << 19)))

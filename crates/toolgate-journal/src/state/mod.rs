@@ -20,6 +20,7 @@ mod writer;
 
 pub use clock::StateClock;
 
+use crate::failure::{WRITER_ENDED, remedy};
 use serde_json::Value;
 use std::{
     fmt, io,
@@ -133,16 +134,20 @@ impl StateError {
     pub fn detail(&self) -> String {
         match self {
             StateError::File { doing, path, cause } => format!(
-                "cannot {doing} {}: {cause}; check the directory, its owner and its mode",
-                path.display()
+                "cannot {doing} {}: {cause}{}",
+                path.display(),
+                remedy(cause)
             ),
             StateError::Damaged { path, line } => format!(
-                "{} is damaged in line {line}; restore a copy, or move the file away to start without its contents: grants, pins and approvals, or the results of tasks",
+                "{} is damaged in line {line}; restore a copy, or move the file away to start without its contents (such as keys, grants, pins and approvals, or the results of tasks)",
                 path.display()
             ),
-            StateError::Failed(reason) => {
-                format!("the state cannot be written ({reason}); repair the disk, then restart")
+            StateError::Failed(reason) if **reason == *WRITER_ENDED => {
+                format!("the state cannot be written, because {reason}; restart the program")
             }
+            StateError::Failed(reason) => format!(
+                "the state cannot be written ({reason}); free space on the disk or repair it, then restart the program"
+            ),
             StateError::Full(_) | StateError::Overloaded => self.to_string(),
         }
     }
@@ -151,7 +156,10 @@ impl StateError {
 impl fmt::Display for StateError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            StateError::File { .. } | StateError::Failed(_) => {
+            StateError::File { .. } => f.write_str(
+                "the files of the state cannot be used; the operator has to repair them",
+            ),
+            StateError::Failed(_) => {
                 f.write_str("the state cannot be written; the operator has to repair it")
             }
             StateError::Damaged { .. } => {
@@ -212,7 +220,7 @@ impl DurableState {
         let thread = thread::Builder::new()
             .name("state".to_owned())
             .spawn(move || writer.run(&inbox))
-            .map_err(|e| StateError::file("start the writer of", &home, e))?;
+            .map_err(|e| StateError::file("start the writer thread for", &home, e))?;
         Ok(DurableState {
             shared,
             limits,
@@ -252,7 +260,7 @@ impl DurableState {
         let sent = self.send(table, key, value, expect, waiter);
         async move {
             sent?;
-            let stopped = || Err(StateError::Failed("its writer thread ended".into()));
+            let stopped = || Err(StateError::Failed(WRITER_ENDED.into()));
             answer.await.unwrap_or_else(|_| stopped())
         }
     }
@@ -281,7 +289,7 @@ impl DurableState {
         let size = key.len() + value.as_ref().map_or(0, |value| value.to_string().len());
         if size > self.limits.max_row_bytes {
             return Err(StateError::Full(format!(
-                "an entry of {size} bytes exceeds the limit of {} bytes",
+                "an entry of the state is {size} bytes long, and the limit is {}",
                 self.limits.max_row_bytes
             )));
         }
@@ -298,7 +306,7 @@ impl DurableState {
         })?;
         queue.try_send(message).map_err(|error| match error {
             TrySendError::Full(_) => StateError::Overloaded,
-            TrySendError::Disconnected(_) => StateError::Failed("its writer thread ended".into()),
+            TrySendError::Disconnected(_) => StateError::Failed(WRITER_ENDED.into()),
         })
     }
 }

@@ -256,7 +256,7 @@ impl StateWriter {
             if rows + staged.added_rows >= self.limits.max_rows {
                 let most = self.limits.max_rows;
                 return Err(StateError::Full(format!(
-                    "this table has {most} entries already, which is the limit; delete some of them"
+                    "the state already has {most} entries, which is the limit; delete entries that are no longer needed"
                 )));
             }
             staged.added_rows += 1;

@@ -125,7 +125,7 @@ impl ChainScan {
                 self.fail(
                     &file,
                     0,
-                    RecordFault::Seal("the previous segment has no seal: its end was cut off"),
+                    RecordFault::Head("the previous segment has no seal: its end was cut off"),
                 );
                 break;
             }

@@ -24,7 +24,8 @@ pub(super) fn verify_checkpoint(
     record: &RecordLine,
     keys: &[String],
 ) -> Result<SignedHead, RecordFault> {
-    const INCOMPLETE: RecordFault = RecordFault::Signature("it lacks a field");
+    const INCOMPLETE: RecordFault =
+        RecordFault::Signature("it lacks a field, or a field has another type");
     let text = |name| record.text(name).ok_or(INCOMPLETE);
     let number = |name| record.number(name).ok_or(INCOMPLETE);
     let (chain, head, key, sig) = (text("chain")?, text("head")?, text("key")?, text("sig")?);
@@ -37,11 +38,15 @@ pub(super) fn verify_checkpoint(
     let signed = format!("{DOMAIN}\n{chain}\n{last}\n{head}\n{count}\n{at}\n");
     let (key, sig) = (bytes(&key), bytes(&sig));
     let (Some(key), Some(sig)) = (key, sig) else {
-        return Err(RecordFault::Signature("it is not hexadecimal"));
+        return Err(RecordFault::Signature(
+            "its key or its signature is not hexadecimal",
+        ));
     };
     UnparsedPublicKey::new(&ED25519, key)
         .verify(signed.as_bytes(), &sig)
-        .map_err(|_| RecordFault::Signature("its signature does not match"))?;
+        .map_err(|_| {
+            RecordFault::Signature("its signature does not match: the checkpoint was changed")
+        })?;
     Ok(SignedHead { chain, last, head })
 }
 

@@ -66,7 +66,7 @@ impl fmt::Display for MissingEvidence {
                 named.display()
             ),
             Self::NoMirror { named: None } => f.write_str(
-                "the checkpoint mirror has no checkpoint of the chain: the checkpoint was removed, or the chain's mirror is elsewhere",
+                "the checkpoint mirror has no checkpoint of the chain: the checkpoint was removed, or the chain has another mirror; pass the path of that mirror with --checkpoints",
             ),
             Self::NoKey => f.write_str(
                 "there is no public key to verify the signatures with; pass one with --key",
@@ -235,7 +235,7 @@ impl fmt::Display for RecordFault {
             Self::Hash => f.write_str("its hash does not match its contents: the record was changed"),
             Self::Gap { found } => write!(
                 f,
-                "record {found} is at its position: records were deleted, repeated or moved"
+                "record {found} is in its place: records were deleted, repeated or moved"
             ),
             Self::Prev => {
                 f.write_str("its prev hash does not match the record before it: that record was replaced")
@@ -249,7 +249,7 @@ impl fmt::Display for RecordFault {
             Self::Empty => f.write_str(
                 "the chain has no records: they were removed, or a crash happened before the first",
             ),
-            Self::Signature(flaw) => write!(f, "its checkpoint is invalid: {flaw}"),
+            Self::Signature(flaw) => write!(f, "the checkpoint is invalid: {flaw}"),
             Self::Seal(flaw) => write!(f, "the seal of the segment is invalid: {flaw}"),
             Self::Forked => f.write_str("a checkpoint in the mirror covers another record here: the chain was rewritten"),
             Self::Cut { kept } => write!(f, "a checkpoint in the mirror covers the records up to {kept}: the end was cut off"),
@@ -338,9 +338,13 @@ impl fmt::Display for AuditReport {
         }
         if self.foreign_lines > 0 {
             let lines = count_of(self.foreign_lines, "line");
+            let (are, they) = match self.foreign_lines {
+                1 => ("is", "it was changed, or belongs"),
+                _ => ("are", "they were changed, or belong"),
+            };
             writeln!(
                 f,
-                "{lines} in the checkpoint mirror not signed with the key of this log: changed, or of another log"
+                "{lines} in the checkpoint mirror {are} not signed with the key of this log: {they} to another log"
             )?;
         }
         let bad = self

@@ -14,14 +14,16 @@ impl ChainScan {
     pub(super) fn check_own_record(&mut self, record: &RecordLine) -> Result<(), RecordFault> {
         let event = record.text("ev").unwrap_or_default();
         if self.current_segment.sealed {
-            return Err(RecordFault::Seal("a record follows it: it was added later"));
+            return Err(RecordFault::Seal(
+                "a record follows the seal, so that record was added later",
+            ));
         }
         let first_of_part = self.current_segment.first == self.report.records + 1;
         if first_of_part {
             self.current_segment.since = record.number("ts").unwrap_or(0);
         }
         if first_of_part && self.report.segments > 1 && event != "checkpoint" {
-            return Err(RecordFault::Signature(
+            return Err(RecordFault::Head(
                 "the segment does not begin with a checkpoint: records were removed",
             ));
         }
@@ -39,7 +41,9 @@ impl ChainScan {
     fn checkpoint(&mut self, record: &RecordLine) -> Result<(), RecordFault> {
         let mark = checkpoints::verify_checkpoint(record, &self.keys)?;
         if mark.last != self.report.records || mark.head != self.prev {
-            return Err(RecordFault::Signature("it belongs to another position"));
+            return Err(RecordFault::Signature(
+                "it covers other records than those before it",
+            ));
         }
         if !self.keys.is_empty() {
             self.unsigned.check_signed()?;
@@ -59,7 +63,7 @@ impl ChainScan {
             && record.number("last") == Some(self.report.records);
         if !fits {
             return Err(RecordFault::Seal(
-                "it does not match the records of the segment: they were changed",
+                "the seal does not match the records of the segment: they were changed",
             ));
         }
         self.current_segment.sealed = true;

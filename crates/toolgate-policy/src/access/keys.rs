@@ -171,19 +171,19 @@ impl fmt::Display for ApiKeyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             ApiKeyError::InvalidName => f.write_str(
-                "the name of a key must have 1 to 64 letters, digits, '.', '_', '-' and '@'; choose another name",
+                "the name of a key must be 1 to 64 ASCII letters, digits, '.', '_', '-' or '@'; choose another name",
             ),
             ApiKeyError::NameInUse => f.write_str(
-                "a key of that name exists; replace it with `toolgate keys rotate`, revoke it first, or choose another name",
+                "a valid key with that name already exists; replace it with `toolgate keys rotate`, revoke it first, or choose another name",
             ),
-            ApiKeyError::Unknown => f.write_str("there is no valid key of that name; see `toolgate keys list`"),
-            ApiKeyError::ChangedConcurrently => f.write_str("the key was changed at the same time; see `toolgate keys list`"),
+            ApiKeyError::Unknown => f.write_str("no valid key has that name; see `toolgate keys list`"),
+            ApiKeyError::ChangedConcurrently => f.write_str("another process changed the key at the same time; check it with `toolgate keys list`, then try again"),
             ApiKeyError::Expired(name, _) => write!(f, "key:{name} has expired; create a new one with `toolgate keys create {name}`, which deletes the approvals and credentials of the old one"),
-            ApiKeyError::ExpiresLater(name, _) => write!(f, "key:{name} already expires later; for an earlier expiry replace it with `toolgate keys rotate {name} --expires TIME`"),
-            ApiKeyError::ExpiryTooFar => f.write_str("the key would expire more than 100 years from now; give an earlier time"),
-            ApiKeyError::ExpiryInPast => f.write_str("the key would have expired already; give a later time"),
-            ApiKeyError::LimitReached(most) => write!(f, "there are {most} keys, the maximum; revoke unused ones, or raise caller_keys in [limits]"),
-            ApiKeyError::NoRandom => f.write_str("the system provides no random bytes"),
+            ApiKeyError::ExpiresLater(name, _) => write!(f, "key:{name} already has a later expiry; for an earlier expiry, replace the key with `toolgate keys rotate {name} --expires TIME`"),
+            ApiKeyError::ExpiryTooFar => f.write_str("the key would expire more than 100 years from now; choose an earlier time"),
+            ApiKeyError::ExpiryInPast => f.write_str("the requested expiry of the key is in the past; choose a later time"),
+            ApiKeyError::LimitReached(most) => write!(f, "there are already {most} keys, which is the limit; revoke unused keys, or raise caller_keys in [limits]"),
+            ApiKeyError::NoRandom => f.write_str("the operating system provides no random numbers; check its random device, or restart the machine"),
             ApiKeyError::NotStored(error) => f.write_str(error.public_message()),
         }
     }

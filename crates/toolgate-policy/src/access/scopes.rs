@@ -170,7 +170,10 @@ impl Layer for RequiredScopes {
         let Some(needs) = lacking else {
             return next.call(call);
         };
-        let text = format!("refused: the token needs the scopes {}", needs.join(" "));
+        let text = format!(
+            "refused: this call requires an access token with the scopes {}",
+            needs.join(" ")
+        );
         call.decision_log.add("scopes", "refuse", text.clone());
         Box::pin(async move { Err(Error::new(ErrorKind::InsufficientScope(needs), text)) })
     }

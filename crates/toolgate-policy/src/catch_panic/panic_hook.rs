@@ -55,7 +55,7 @@ fn install_hook() {
 /// Writes the location, and the message if it is a string literal. Write errors are ignored.
 fn write_panic(info: &PanicHookInfo<'_>) {
     let words = info.payload().downcast_ref::<&'static str>();
-    let words = words.unwrap_or(&"the message is withheld: it may contain call data");
+    let words = words.unwrap_or(&"(the message is withheld, because it may contain call data)");
     let place = info.location().map(ToString::to_string);
     let place = place.unwrap_or_else(|| "an unknown location".to_owned());
     let mut to = io::stderr().lock();

@@ -33,7 +33,11 @@ impl Layer for ConcurrentCalls {
         Box::pin(async move {
             // The semaphore is never closed.
             let _permit = self.0.acquire().await.map_err(|closed| {
-                Error::new(ErrorKind::Bug, "the concurrency limit ended").with_source(closed)
+                Error::new(
+                    ErrorKind::Bug,
+                    "internal error: the concurrency limit was closed",
+                )
+                .with_source(closed)
             })?;
             next.call(call).await
         })

@@ -136,9 +136,12 @@ impl CircuitState {
                 false => format!("in {}", humanize::duration(left)),
             },
         );
-        let text = format!(
-            "calls to the server {server} are paused, because the last {count} failed; try again {again}"
-        );
+        let failed = match count {
+            1 => "a failed call".to_owned(),
+            _ => format!("{count} consecutive failed calls"),
+        };
+        let text =
+            format!("calls to the server {server} are paused after {failed}; try again {again}");
         Err(Error::new(
             ErrorKind::Busy((!left.is_zero()).then_some(left)),
             text,
@@ -256,7 +259,7 @@ mod tests {
         let refused = breaker.check("s", now).unwrap_err();
         assert_eq!(
             refused.public_message(),
-            "calls to the server s are paused, because the last 2 failed; try again in 30 s"
+            "calls to the server s are paused after 2 consecutive failed calls; try again in 30 s"
         );
         assert!(breaker.check("other", now).is_ok());
         let later = now + TEST_PAUSE;

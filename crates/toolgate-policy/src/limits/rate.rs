@@ -256,7 +256,7 @@ impl RateLimiter {
         };
         // Full names contain a dot, so no bucket of a tool has this key.
         let whole = (Caller::new("").limit_subject(), server.into(), later);
-        let of = format!("the server {server}, for all callers");
+        let of = format!("the server {server} (for all callers)");
         self.take_one(&mut table, &whole, *all, &of, now)
             .inspect_err(|_| {
                 // Gives the token back: the call does not take place.
@@ -309,8 +309,8 @@ impl RateLimiter {
             }
         };
         taken.map_err(|wait| {
-            let (quota, wait_words) = (quota.describe(), humanize::duration(wait));
-            let text = format!("rate limit of {of}: {quota}; retry in {wait_words}");
+            let (own, wait_words) = (own.describe(), humanize::duration(wait));
+            let text = format!("the rate limit of {of} is reached: {own}; retry in {wait_words}");
             Error::new(ErrorKind::Busy(Some(wait)), text)
         })
     }
@@ -398,7 +398,7 @@ mod tests {
         let refused = take("a", "s").unwrap_err();
         assert_eq!(
             refused.public_message(),
-            "rate limit of the server s, for all callers: 3 per minute; retry in 20 s"
+            "the rate limit of the server s (for all callers) is reached: 3 per minute; retry in 20 s"
         );
         assert!(take("a", "other").is_ok(), "each server by itself");
         // The rejected call took no token: after the wait, both buckets have one.

@@ -159,10 +159,12 @@ impl SizeLimits {
 
     fn output(&self, item: Option<&Arc<Item>>, output: &Output) -> Result<(), Error> {
         let held = |what: String| {
-            let source = item.map_or_else(|| "the tool".into(), |item| item.shared_name());
-            let text = format!(
-                "the tool ran, but its result was held back: {what}; ask {source} for less"
-            );
+            let source = item.map_or_else(|| "the server".into(), |item| item.shared_name());
+            let result = match output {
+                Output::Tool(_) => "the tool ran, but its result",
+                _ => "the result",
+            };
+            let text = format!("{result} was held back: {what}; ask {source} for less");
             Err(Error::new(
                 ErrorKind::Refused(RefusalReason::BlockedResult),
                 text,
@@ -170,14 +172,14 @@ impl SizeLimits {
         };
         if output.blocks() > self.blocks {
             return held(format!(
-                "it has {} blocks, the limit is {}",
+                "it has {} content blocks, and the limit is {}",
                 output.blocks(),
                 self.blocks
             ));
         }
         match output.size() {
             size if size > self.result => held(format!(
-                "it is {} large, the limit is {}",
+                "its size is {}, and the limit is {}",
                 humanize::size(size),
                 humanize::size(self.result)
             )),
@@ -200,7 +202,7 @@ impl SizeLimits {
         limit(
             all.sum(),
             self.input_requests,
-            "the input requests of the server",
+            "all input requests of the server together",
         )
     }
 }
@@ -210,7 +212,7 @@ fn limit(size: usize, most: usize, what: &str) -> Result<(), Error> {
         return Ok(());
     }
     let text = format!(
-        "{what} is {} large, but the limit is {}, which can be raised",
+        "the size of {what} is {}, but the limit is {}, which the operator can raise",
         humanize::size(size),
         humanize::size(most)
     );

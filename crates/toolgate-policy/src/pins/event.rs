@@ -38,7 +38,7 @@ impl fmt::Display for PinEvent {
             true => format!(
                 "it is hidden until you accept it; review it with `toolgate pins diff {name}`"
             ),
-            false => format!("it stays usable; review it with `toolgate pins diff {name}`"),
+            false => format!("it remains usable; review it with `toolgate pins diff {name}`"),
         };
         match &self.what {
             PinEventKind::New => write!(f, "the {kind} {name} is new; {end}"),

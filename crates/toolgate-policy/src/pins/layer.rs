@@ -135,7 +135,10 @@ impl PinObserver {
         let digest = canonical::digest(item);
         let thing = self.pins.observed_item(item);
         let (state, hidden) = match failed.get(&*thing.key) {
-            Some(error) => (PinState::New, Some(error.public_message().to_owned())),
+            Some(error) => {
+                let why = format!("its pin cannot be stored: {}", error.public_message());
+                (PinState::New, Some(why))
+            }
             None => self.pins.judge(&thing),
         };
         let mut pin = DefinitionPin::new(digest, state);
@@ -164,9 +167,9 @@ impl PinObserver {
             for (item, pin) in items.iter().zip(&mut *pins) {
                 let json = item.def.json().canonical();
                 let foreign = names.mentions(&json, &item.origin.server);
-                let flags = foreign
-                    .iter()
-                    .map(|name| format!("its text mentions {name}, a tool of another server"));
+                let flags = foreign.iter().map(|name| {
+                    format!("its definition mentions {name}, which is a tool of another server")
+                });
                 pin.review_flags.extend(flags);
             }
         }

@@ -115,7 +115,8 @@ impl Pins {
                 );
             }
             Some(None) => {
-                let why = "its pin cannot be read; delete the pin with `toolgate pins forget`";
+                let why =
+                    "its pin is damaged and cannot be read; delete it with `toolgate pins forget`";
                 return (PinState::Changed, Some(why.to_owned()));
             }
             Some(Some(row)) => row,

@@ -88,7 +88,7 @@ pub enum PinError {
 impl fmt::Display for PinError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            PinError::Unknown => f.write_str("there is no pin of that name; `toolgate pins list` shows them"),
+            PinError::Unknown => f.write_str("no pin has that name; `toolgate pins list` shows all pins"),
             PinError::NothingToDecide => {
                 f.write_str("there is nothing to decide: the current definition is already accepted")
             }

@@ -4,7 +4,7 @@ use serde_json::Value;
 use std::sync::Arc;
 use toolgate_core::{
     Content, ContentKind, Definition, Error, ErrorKind, InputRequestKind, InputRequests, Item,
-    Json, Output, RefusalReason, ReporterEvent, SchemaViolation, UntrustedContent,
+    ItemKind, Json, Output, RefusalReason, ReporterEvent, SchemaViolation, UntrustedContent,
 };
 use toolgate_protocol::json::{JsonLimits, ObjectWriter};
 
@@ -31,7 +31,7 @@ pub(crate) trait StringEditor {
     /// Edits the strings and keys of a value, and reports whether a key changed; `None` leaves it unchanged.
     fn json(&mut self, place: ContentLocation, json: &Json) -> Option<(Json, bool)>;
 
-    /// Returns the flaw of edited strings; fits after "its name has".
+    /// Returns the flaw of edited strings; fits after "its name contains".
     fn flaw(&self) -> &'static str;
 }
 
@@ -53,10 +53,17 @@ pub(crate) fn edit_strings(
         UntrustedContent::Event(ReporterEvent::Log(log)) => {
             string(&mut log.level, duty);
             log.logger.iter_mut().for_each(|l| string(l, duty));
-            json(&mut log.data, ContentLocation::Other, duty)?;
+            json(&mut log.data, ContentLocation::Other, duty)
+                .map_err(|why| held_back("a log message of the server", &why))?;
         }
         UntrustedContent::Item(item) => return definition(item, duty),
-        UntrustedContent::Output(result) => return output(result, duty),
+        UntrustedContent::Output(result) => {
+            let what = match &*result {
+                Output::Tool(_) => "the tool ran, but its result",
+                _ => "the result",
+            };
+            return output(result, duty).map_err(|why| held_back(what, &why));
+        }
         UntrustedContent::InputRequests(asked) => return questions(asked, duty),
     }
     Ok(())
@@ -92,13 +99,21 @@ fn return_error(error: &mut Error, duty: &mut dyn StringEditor) {
     }
 }
 
+/// Returns the error for content that must not be passed on.
+fn held_back(what: &str, why: &str) -> Error {
+    Error::new(
+        ErrorKind::Refused(RefusalReason::BlockedResult),
+        format!("{what} was held back: {why}; report this to the author of the server"),
+    )
+}
+
 /// Edits a value and reports whether it changed. Keys that become equal are an error: either value could be the right
 /// one.
 fn json(
     value: &mut Json,
     place: ContentLocation,
     duty: &mut dyn StringEditor,
-) -> Result<bool, Error> {
+) -> Result<bool, String> {
     let Some((new, keys)) = duty.json(place, value) else {
         return Ok(false);
     };
@@ -110,20 +125,16 @@ fn json(
         depth: JsonLimits::MAX_DEPTH,
     };
     if keys && Json::read(new.as_str().as_bytes().to_vec(), &limits).is_err() {
-        let text = format!(
-            "the tool ran, but its result was held back: it has keys that differ only in {}",
+        return Err(format!(
+            "it contains an object whose keys differ only in {}",
             duty.flaw()
-        );
-        return Err(Error::new(
-            ErrorKind::Refused(RefusalReason::BlockedResult),
-            text,
         ));
     }
     *value = new;
     Ok(true)
 }
 
-fn output(output: &mut Output, duty: &mut dyn StringEditor) -> Result<(), Error> {
+fn output(output: &mut Output, duty: &mut dyn StringEditor) -> Result<(), String> {
     let meta = match output {
         Output::Tool(result) => {
             for content in &mut result.content {
@@ -158,7 +169,7 @@ fn output(output: &mut Output, duty: &mut dyn StringEditor) -> Result<(), Error>
     }
 }
 
-fn block(block: &mut Content, duty: &mut dyn StringEditor) -> Result<(), Error> {
+fn block(block: &mut Content, duty: &mut dyn StringEditor) -> Result<(), String> {
     let changed = json(&mut block.json, ContentLocation::Block(block.kind), duty)?;
     if changed && let Some(read) = Content::read(block.json.clone()) {
         *block = read;
@@ -170,7 +181,8 @@ fn questions(questions: &mut InputRequests, duty: &mut dyn StringEditor) -> Resu
     for ask in &mut questions.requests {
         match &mut ask.kind {
             InputRequestKind::Elicit(params) | InputRequestKind::Sample(params) => {
-                json(params, ContentLocation::Other, duty)?;
+                json(params, ContentLocation::Other, duty)
+                    .map_err(|why| held_back("an input request of the server", &why))?;
             }
             // Created by the gateway; its arguments are shown exactly.
             InputRequestKind::Approve(_)
@@ -179,7 +191,7 @@ fn questions(questions: &mut InputRequests, duty: &mut dyn StringEditor) -> Resu
         }
         if duty.text(&ask.key).is_some() {
             let text = format!(
-                "the server sent an input request under a name with {}",
+                "the server sent an input request whose key contains {}; report this to the author of the server",
                 duty.flaw()
             );
             return Err(Error::new(ErrorKind::Upstream, text));
@@ -201,17 +213,25 @@ fn definition(item: &mut Arc<Item>, duty: &mut dyn StringEditor) -> Result<(), E
     }
     let (clean, keys) = edited.unwrap_or_else(|| (item.def.json().clone(), false));
     let flawed = match Definition::read(item.kind(), clean.clone()) {
-        _ if keys => "a key",
-        Err(_) => "a type",
-        Ok(def) if local.is_some() || def.name() != item.def.name() => "the name",
-        Ok(def) if differ_beyond_prose(&item.def, &def) => "a pattern or a fixed value",
+        _ if keys => "a key in its definition",
+        Err(_) => "a required value in its definition",
+        Ok(def) if local.is_some() || def.name() != item.def.name() => match item.kind() {
+            ItemKind::Tool | ItemKind::Prompt => "its name",
+            _ => "its URI",
+        },
+        Ok(def) if differ_beyond_prose(&item.def, &def) => {
+            "a value in its definition that affects validation"
+        }
         Ok(def) => {
             *item = Arc::new(item.with_def(def));
             return Ok(());
         }
     };
     *item = Arc::new(withheld_view(item, clean, local));
-    let text = format!("{flawed} in its definition has {}", duty.flaw());
+    let text = format!(
+        "{flawed} contains {}; report this to the author of the server",
+        duty.flaw()
+    );
     Err(Error::new(ErrorKind::Upstream, text))
 }
 

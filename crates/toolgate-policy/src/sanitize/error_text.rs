@@ -66,7 +66,7 @@ impl ErrorSanitizer {
         let what = match error.kind() {
             ErrorKind::JsonRpc(code) => format!("answered with the error {code}"),
             ErrorKind::MissingCapability(_) => {
-                "needs a capability that this client did not declare".to_owned()
+                "requires a capability that this client did not declare".to_owned()
             }
             ErrorKind::BadResponse => {
                 "sent an invalid response; the call may have taken effect".to_owned()

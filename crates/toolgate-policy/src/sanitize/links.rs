@@ -203,7 +203,7 @@ fn block(block: &mut Content, bad: UriCheck<'_>) -> Option<String> {
     };
     if let Some(scheme) = uri.and_then(|uri| bad(&uri.string()?, used)) {
         let scheme = humanize::printable(&scheme);
-        let why = format!("a link of the scheme {scheme}:");
+        let why = format!("a link with the scheme {scheme}:, which is not allowed");
         *block = Content::text(&placeholder::withheld(&why));
         return Some(scheme);
     }

@@ -40,14 +40,18 @@ impl Sanitizer for SkillIntegrity {
         };
         let bad = |why| Err(Error::new(ErrorKind::Upstream, why));
         if files.files.is_none() {
-            return bad("its entry has no digests of its files, so changes cannot be detected");
+            return bad(
+                "the skill lists its files without digests (\"resources\" is \"dynamic\"), so changes cannot be detected",
+            );
         }
         let mut dirty = |at: StringAt<'_>| {
             let clean = text::sanitize_text(at.text);
             (clean != at.text).then(|| clean.into_owned())
         };
         match item.def.json().map_strings(&mut dirty) {
-            Some(_) => bad("its entry has control or invisible characters"),
+            Some(_) => bad(
+                "the entry of the skill in the list contains control or invisible characters; report this to the author of the server",
+            ),
             None => Ok(()),
         }
     }
@@ -90,10 +94,10 @@ pub fn check_skill_file(item: &Item, uri: &str, read: &ReadResult) -> Result<(),
     let files = item.manifest();
     let stated = files.as_ref().and_then(|files| files.file(uri));
     let stated = stated
-        .ok_or("the entry of the skill does not list it; read only files that the entry lists")?;
+        .ok_or("the \"resources\" of the skill do not list it; read only files that they list")?;
     let [part] = read.contents.as_slice() else {
         return Err(
-            "the server returned it in more than one part, or not at all; report this to the author of the server",
+            "the server did not return it as exactly one part; report this to the author of the server",
         );
     };
     if part.get("uri").and_then(|uri| uri.string()).as_deref() != Some(uri) {
@@ -102,25 +106,26 @@ pub fn check_skill_file(item: &Item, uri: &str, read: &ReadResult) -> Result<(),
         );
     }
     let bytes = bytes(part)
-        .ok_or("it has neither text nor a blob; report this to the author of the server")?;
+        .ok_or("the server returned neither its text nor a valid Base64 blob; report this to the author of the server")?;
     if bytes.len() as u64 != stated.size {
         return Err(
-            "its size is not the one in the entry of the skill; the file or the entry changed, or a sanitizer removed a part of the file; list the skills again to get the current entry",
+            "its size differs from the size in the list of skills: the file or the list changed, or a sanitizer removed a part of the file; list the skills again and retry",
         );
     }
     if digest::of_bytes(&bytes) != stated.digest {
         return Err(
-            "its digest is not the one in the entry of the skill; the file or the entry changed, or a sanitizer removed a part of the file; list the skills again to get the current entry",
+            "its digest differs from the digest in the list of skills: the file or the list changed, or a sanitizer changed the file; list the skills again and retry",
         );
     }
     if uri == item.def.name() {
-        let text = std::str::from_utf8(&bytes).map_err(|_| "it is not UTF-8 text")?;
+        let text = std::str::from_utf8(&bytes)
+            .map_err(|_| "it is not UTF-8 text; report this to the author of the server")?;
         let own = read_frontmatter(text)?;
         let entry = item.def.json().get("frontmatter");
         let entry = entry.map(|entry| entry.to_value()).unwrap_or_default();
         if !equal_values(&own, &entry) {
             return Err(
-                "its frontmatter is not the one in the entry of the skill; list the skills again to get the current entry",
+                "its frontmatter differs from the frontmatter in the list of skills; list the skills again and retry",
             );
         }
     }

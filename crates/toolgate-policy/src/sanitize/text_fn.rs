@@ -50,6 +50,6 @@ impl<F: Fn(&str) -> Option<String>> StringEditor for TextFnEditor<'_, F> {
     }
 
     fn flaw(&self) -> &'static str {
-        "replaced text"
+        "text that a sanitizer replaced"
     }
 }

@@ -9,7 +9,8 @@ use crate::{
     PerServer,
     sanitize::text::sanitize_text,
     validation::schema::{
-        self, CheckResult, CompiledSchema, RequiredDefaults, SchemaBounds, SchemaProblems,
+        self, CheckFailure, CheckResult, CompiledSchema, RequiredDefaults, SchemaBounds,
+        SchemaProblems,
     },
 };
 use fixed::FixedArguments;
@@ -102,7 +103,7 @@ impl ArgumentValidation {
             return Ok(CheckResult::Ready(vec![SchemaViolation::new(
                 "",
                 "numbers that fit 64 bits exactly",
-                "a number that would be rounded; send it as a string if the tool takes one",
+                "a number that would be rounded (send it as a string if the tool accepts one)",
             )]));
         }
         let refuses = !self.allow_unknown.of(&item.origin.server);
@@ -210,8 +211,11 @@ impl Rule for ArgumentValidation {
             Ok(CheckResult::Pending(found)) => MaybeReady::Pending(Box::pin(async move {
                 match found.await {
                     Ok(found) => verdict(of, found),
-                    Err(why) => RuleDecision::Deny(refused(format!(
-                        "the arguments are too complex to validate: {why}; send fewer or shorter values"
+                    Err(why @ CheckFailure::TimedOut(_)) => RuleDecision::Deny(refused(format!(
+                        "the arguments are too complex: {why}; send fewer or shorter values"
+                    ))),
+                    Err(why @ CheckFailure::Stopped) => RuleDecision::Deny(refused(format!(
+                        "the arguments cannot be checked: {why}; report it to the operator"
                     ))),
                 }
             })),

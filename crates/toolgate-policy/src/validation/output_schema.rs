@@ -57,7 +57,11 @@ impl OutputValidation {
             && declared_schema(item).0.is_some()
     }
 
-    async fn judge(&self, item: &Item, output: &Output) -> Result<(), String> {
+    /// Validates a result.
+    ///
+    /// # Errors
+    /// The reason why the result must not be passed on, and what to do.
+    async fn judge(&self, item: &Item, output: &Output) -> Result<(), OutputFlaw> {
         let Some(output) = output.tool().filter(|output| !output.is_error) else {
             return Ok(());
         };
@@ -65,25 +69,58 @@ impl OutputValidation {
         let Some(compiled) = &promised.0 else {
             return Ok(());
         };
-        compiled.as_ref().as_ref().map_err(Clone::clone)?;
+        let name = item.full_name();
+        if let Err(why) = compiled.as_ref() {
+            return Err(OutputFlaw::of_server(
+                format!("the outputSchema of {name} cannot be used"),
+                why.clone(),
+            ));
+        }
+        let violates = || format!("it violates the outputSchema of {name}");
         let Some(structured) = &output.structured else {
-            return Err("it has no structuredContent".to_owned());
+            let why = "it has no structuredContent".to_owned();
+            return Err(OutputFlaw::of_server(violates(), why));
         };
         let found =
             match schema::check(compiled, &structured.to_value(), RequiredDefaults::Required) {
                 CheckResult::Ready(found) => found,
-                CheckResult::Pending(found) => found.await?,
+                CheckResult::Pending(found) => found.await.map_err(|why| OutputFlaw {
+                    what: format!("it cannot be checked against the outputSchema of {name}"),
+                    why: why.to_string(),
+                    remedy: "report it to the operator",
+                })?,
             };
         if found.is_empty() {
             return Ok(());
         }
         let sentence = SchemaProblems { problems: found }.sentence();
         Err(match secrets::is_marked(structured.as_str()) {
-            true => format!(
-                "{sentence}; a secret in it was redacted by this gateway, which may be why: the operator can set `secrets = \"off\"` for this server"
-            ),
-            false => sentence,
+            true => OutputFlaw {
+                what: violates(),
+                why: sentence,
+                remedy: "the cause may be a secret that this gateway redacted from the result: in that case ask the operator to set `secrets = \"off\"` for this server",
+            },
+            false => OutputFlaw::of_server(violates(), sentence),
         })
+    }
+}
+
+/// Reason why a result must not be passed on.
+struct OutputFlaw {
+    /// Clause about the result.
+    what: String,
+    why: String,
+    remedy: &'static str,
+}
+
+impl OutputFlaw {
+    /// Returns a flaw that only the author of the server can correct.
+    fn of_server(what: String, why: String) -> OutputFlaw {
+        OutputFlaw {
+            what,
+            why,
+            remedy: "report this to the author of the server",
+        }
     }
 }
 
@@ -102,18 +139,17 @@ impl Layer for OutputValidation {
             let Outcome::Done(output) = &outcome else {
                 return Ok(outcome);
             };
-            let Err(why) = self.judge(&item, output).await else {
+            let Err(flaw) = self.judge(&item, output).await else {
                 return Ok(outcome);
             };
+            let OutputFlaw { what, why, remedy } = flaw;
             if self.on_invalid.of(&item.origin.server) == OnInvalidOutput::Warn {
                 trail.add("output", "warn", why);
                 return Ok(outcome);
             }
             trail.add("output", "refuse", why.as_str());
-            let text = format!(
-                "the tool ran, but its result was held back: it violates the outputSchema of {}: {why}; report this to the author of the server",
-                item.full_name()
-            );
+            let text =
+                format!("the tool ran, but its result was held back: {what}: {why}; {remedy}");
             Err(Error::new(
                 ErrorKind::Refused(RefusalReason::BlockedResult),
                 text,

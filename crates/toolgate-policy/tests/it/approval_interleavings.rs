@@ -455,7 +455,7 @@ async fn a_yes_that_cannot_be_kept_is_none() {
     assert!(matches!(no, Err(ApprovalError::NotStored(_))), "{no:?}");
     assert_eq!(
         text(a.go(again(&call, &questions)).await),
-        "denied by a person"
+        "refused: a person denied this call"
     );
 }
 
@@ -476,7 +476,7 @@ async fn what_changes_while_the_yes_is_used_does_not_leave() {
     let (outcome, ()) = tokio::join!(go, meanwhile);
     assert_eq!(
         text(outcome),
-        "refused: the definition changed after a person approved the call; call it again"
+        "refused: the definition of this tool was changed, withheld or removed after a person approved the call; list the tools again before you repeat the call"
     );
     assert_eq!(a.reached(), 0);
 }
@@ -602,7 +602,7 @@ async fn a_yes_whose_grant_cannot_be_kept_counts_once_and_says_so() {
     .await;
     assert_eq!(
         yes.unwrap_err().to_string(),
-        "the call is approved, but the grant was not stored: the disk is full; the next call needs an approval again"
+        "the call is approved, but the grant was not stored, so the next call needs an approval again: the disk is full"
     );
     assert!(ran(&at_once(&slow, a.go(again(&call, &questions))).await));
     let [asked, approved, failed, spent] =

@@ -49,7 +49,7 @@ async fn approved_runs_once_and_is_recorded() {
     assert_eq!(begin["tool"], "demo.wipe");
     // Of this round alone.
     let trail = [
-        json!({"by": "access", "verdict": "ask", "why": "no rule: not known to be read-only"}),
+        json!({"by": "access", "verdict": "ask", "why": "no rule matches, and the tool is not known to be read-only"}),
         json!({"by": "confirm", "verdict": "approved", "why": format!("{} by a person (console)", approval(&questions))}),
     ];
     assert_eq!(begin["trail"], json!(trail));
@@ -69,7 +69,10 @@ async fn the_question_shows_everything() {
     };
     assert_eq!(shown.arguments.as_str(), "{\"path\":\"/x\"}");
     assert_eq!(shown.item.full_name(), "demo.wipe");
-    assert_eq!(shown.reasons, ["no rule: not known to be read-only"]);
+    assert_eq!(
+        shown.reasons,
+        ["no rule matches, and the tool is not known to be read-only"]
+    );
     let view = &fixture.approvals().list()[0];
     assert_eq!(
         (view.status.clone(), view.is_awaited),
@@ -181,7 +184,10 @@ async fn denied_says_why() {
         outcome.as_ref().unwrap_err().kind(),
         &ErrorKind::Refused(RefusalReason::Approver)
     );
-    assert_eq!(text(outcome), "denied by a person: not on Fridays");
+    assert_eq!(
+        text(outcome),
+        "refused: a person denied this call: not on Fridays"
+    );
     let deny = &fixture.events("deny")[0];
     assert_eq!(
         (&deny["code"], &deny["out"]),
@@ -190,7 +196,7 @@ async fn denied_says_why() {
     let last = deny["trail"].as_array().unwrap().last().unwrap();
     assert_eq!(
         last,
-        &json!({"by": "confirm", "verdict": "refuse", "why": "denied by a person: not on Fridays"})
+        &json!({"by": "confirm", "verdict": "refuse", "why": "refused: a person denied this call: not on Fridays"})
     );
     assert_eq!(fixture.reached(), 0);
     // Another call may ask again.
@@ -203,7 +209,7 @@ async fn denied_says_why() {
         .unwrap();
     assert_eq!(
         text(fixture.go(again(&next, &questions)).await),
-        "denied by a person"
+        "refused: a person denied this call"
     );
 }
 
@@ -219,7 +225,7 @@ async fn a_caller_that_gave_up_hears_the_no_and_uses_the_yes() {
         .unwrap();
     assert_eq!(
         text(fixture.go(fixture.call("wipe", json!({}))).await),
-        "denied by a person"
+        "refused: a person denied this call"
     );
     let questions = fixture.asked(&fixture.call("wipe", json!({}))).await;
     yes(&fixture, &questions).await.unwrap();
@@ -283,7 +289,7 @@ async fn nobody_decides_in_time() {
     );
     assert_eq!(
         text(outcome),
-        "denied: the call was not approved within 10 min"
+        "refused: nobody approved this call within 10 min; call again to request a new approval"
     );
     assert!(matches!(
         yes(&fixture, &questions).await,
@@ -387,9 +393,9 @@ async fn names_why_an_approval_cannot_be_remembered() {
     for (terms, expected) in [
         (
             ApprovalTerms::with_grant(no_uses),
-            "raise its number of uses",
+            "raise the number of uses",
         ),
-        (edited, "its arguments were edited"),
+        (edited, "the arguments of the call were edited"),
     ] {
         let questions = fixture.asked(&fixture.call("add", json!({"a": 1}))).await;
         let id = approval(&questions);
@@ -438,11 +444,20 @@ async fn the_callers_own_client_says_no() {
     let no = [
         (
             json!({"action": "accept", "content": {"approve": false, "reason": "too late"}}),
-            "denied by a person: too late",
+            "refused: a person denied this call: too late",
         ),
-        (json!({"action": "decline"}), "denied by a person"),
-        (json!({"action": "cancel"}), "denied by a person"),
-        (json!({"action": "accept"}), "denied by a person"),
+        (
+            json!({"action": "decline"}),
+            "refused: a person denied this call",
+        ),
+        (
+            json!({"action": "cancel"}),
+            "refused: a person denied this call",
+        ),
+        (
+            json!({"action": "accept"}),
+            "refused: a person denied this call",
+        ),
     ];
     for (answer, expected) in no {
         let mut call = fixture.call("wipe", json!({}));
@@ -626,7 +641,7 @@ async fn a_no_that_comes_while_a_yes_is_written_wins() {
     no.unwrap();
     assert_eq!(
         text(fixture.go(again(&call, &questions)).await),
-        "denied by a person"
+        "refused: a person denied this call"
     );
 }
 
@@ -705,7 +720,7 @@ async fn a_reason_is_not_without_end() {
         .unwrap();
     assert_eq!(
         text(fixture.go(again(&call, &questions)).await).len(),
-        "denied by a person: ".len() + 1000
+        "refused: a person denied this call: ".len() + 1000
     );
 }
 

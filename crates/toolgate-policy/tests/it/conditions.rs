@@ -112,7 +112,7 @@ async fn an_expression_that_never_ends_denies() {
     );
     assert_eq!(
         refused,
-        "refused: rule for demo.look: its condition cannot be evaluated: it needs more than 100000 steps; simplify it"
+        "refused: rule for demo.look: its condition cannot be evaluated: the evaluation needs more than 100000 steps; simplify the condition"
     );
 }
 

@@ -114,7 +114,7 @@ async fn a_result_may_be_so_large() {
         if !fits {
             let text = text(outcome);
             assert!(
-                text.contains("its result was held back: it ") && text.contains("the limit is"),
+                text.contains("its result was held back: it") && text.contains("the limit is"),
                 "{text}"
             );
         }

@@ -680,7 +680,7 @@ async fn t44_look_alikes_are_flagged_or_hidden() {
             [
                 "its name looks like other.send_emai\u{406}",
                 "its name looks like demo.send_email",
-                "its text mentions demo.send_email, a tool of another server",
+                "its definition mentions demo.send_email, which is a tool of another server",
             ]
         );
         match then {

@@ -56,7 +56,7 @@ async fn a_placeholder_that_would_be_written_back_asks() {
         ),
         (
             json!({"[redacted:github-token]": 1}),
-            "(a name) ([redacted:",
+            "the name of an argument ([redacted:",
         ),
     ] {
         let (fixture, outcome) = write(OnPlaceholder::Ask, arguments.clone()).await;

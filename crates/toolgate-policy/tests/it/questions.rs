@@ -218,9 +218,9 @@ async fn an_answer_that_does_not_fit_its_form_ends_the_call() {
             ),
             (
                 json!({"action": "maybe"}),
-                Some("must be accept, decline or cancel"),
+                Some("must be \"accept\", \"decline\" or \"cancel\""),
             ),
-            (json!(7), Some("must be accept")),
+            (json!(7), Some("must be \"accept\"")),
             (
                 json!({"action": "accept", "content": {"name": "a", "n": 1}}),
                 None,
@@ -262,7 +262,7 @@ async fn a_form_whose_schema_cannot_be_used_is_not_put() {
         &ErrorKind::Refused(RefusalReason::BlockedResult)
     );
     assert!(
-        error.public_message().contains("leads out of it"),
+        error.public_message().contains("leads out of the schema"),
         "{error}"
     );
 }
@@ -369,7 +369,7 @@ async fn t52_a_bounded_question_has_no_tools_no_context_and_few_tokens() {
         Box::pin(async { Ok(Outcome::InputRequired(InputRequests::new(vec![ask]))) })
     });
     assert!(
-        text(fixture.go(call(&fixture, Op::Tool, "look")).await).contains("may not offer tools")
+        text(fixture.go(call(&fixture, Op::Tool, "look")).await).contains("may not include tools")
     );
 }
 

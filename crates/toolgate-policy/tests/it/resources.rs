@@ -144,7 +144,7 @@ async fn completions_are_rate_limited() {
         assert_eq!(complete().await, "ok");
     }
     let refused = complete().await;
-    assert!(refused.starts_with("rate limit of files."), "{refused}");
+    assert!(refused.starts_with("the rate limit of files."), "{refused}");
     tokio::time::advance(std::time::Duration::from_secs(20)).await;
     assert_eq!(complete().await, "ok");
     assert_ne!(complete().await, "ok");
@@ -292,7 +292,10 @@ async fn a_query_is_no_way_round_a_scope() {
     let (fixture, may) = (scoped("other"), scoped("secret"));
     for uri in ["file:///key?x=.md", "file:///key#.md", "file:///key/?.md"] {
         let said = read(&fixture, uri).await;
-        assert_eq!(said, "refused: the token needs the scopes secret", "{uri}");
+        assert_eq!(
+            said, "refused: this call requires an access token with the scopes secret",
+            "{uri}"
+        );
         assert_eq!(read(&may, uri).await, "ok");
     }
     assert_eq!(read(&fixture, "file:///a.md").await, "ok");

@@ -266,7 +266,7 @@ async fn so_often_and_no_more() {
     let error = refused(&fixture, "look", json!({})).await;
     assert_eq!(
         error.public_message(),
-        "rate limit of demo.look: 5 per minute; retry in 12 s"
+        "the rate limit of demo.look is reached: 5 per minute; retry in 12 s"
     );
     let ErrorKind::Busy(Some(wait)) = error.kind() else {
         panic!()
@@ -301,7 +301,7 @@ async fn bad_arguments_are_named() {
     let error = refused(&fixture, "add", json!({})).await;
     assert_eq!(
         error.public_message(),
-        "invalid arguments for add: at /a expected a value, it is required, got nothing"
+        "invalid arguments for add: at /a expected a value, because it is required, got nothing"
     );
     assert_eq!(
         fixture.approvals().list().len(),
@@ -316,8 +316,9 @@ async fn an_unknown_argument_is_refused_with_the_nearest_name() {
     let mut fixture = PipelineFixture::new();
     let near = refused(&fixture, "add", json!({"a": 1, "B": 2})).await;
     assert!(
-        near.public_message()
-            .contains("at /B expected no argument of this name; did you mean \"b\"?, got a number"),
+        near.public_message().contains(
+            "at /B expected no argument of this name (did you mean \"b\"?), got a number"
+        ),
         "{near}"
     );
     let far = refused(&fixture, "add", json!({"a": 1, "sidenote": "secret"})).await;
@@ -370,7 +371,7 @@ async fn a_tool_that_cannot_be_checked_is_withheld() {
         .unwrap();
     let why = seen.items()[0].withheld.clone().unwrap();
     assert!(
-        why.contains("inputSchema") && why.contains("leads out of it"),
+        why.contains("inputSchema") && why.contains("leads out of the schema"),
         "{why}"
     );
     let denied = &fixture.events("deny")[0];

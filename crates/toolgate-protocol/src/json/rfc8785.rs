@@ -38,7 +38,7 @@ impl fmt::Display for NonCanonicalValue {
             Self::TooDeep => f.write_str("a field is nested too deeply; record it as text"),
             Self::Null => f.write_str("a field is null; leave it out"),
             Self::LargeInteger(number) => {
-                write!(f, "the integer {number} is beyond 2^53; record it as text")
+                write!(f, "the integer {number} is beyond ±2^53; record it as text")
             }
             Self::Fraction(number) => write!(
                 f,

@@ -27,13 +27,13 @@ impl CompleteResult {
     pub fn read(result: &Json) -> Result<CompleteResult, &'static str> {
         let completion = result
             .get("completion")
-            .ok_or("the result has no \"completion\"")?;
+            .ok_or("\"completion\" is missing")?;
         let values = completion
             .get("values")
             .filter(|v| v.kind() == JsonKind::Array)
-            .ok_or("the result has no \"completion.values\" array")?;
+            .ok_or("\"completion.values\" is missing or not an array")?;
         let all: Option<Vec<String>> = values.items().map(|v| v.string()).collect();
-        let mut values = all.ok_or("a value of the completion is not a string")?;
+        let mut values = all.ok_or("an element of \"completion.values\" is not a string")?;
         let cut = values.len() > CompleteResult::MAX_VALUES;
         values.truncate(CompleteResult::MAX_VALUES);
         let more = completion.get("hasMore").and_then(|m| m.bool());

@@ -144,18 +144,20 @@ impl Definition {
         let text = |key: &str| json.get(key).and_then(|n| n.string());
         let Some(name) = text(kind.key_member()) else {
             return Err(match kind {
-                ItemKind::Tool => "the tool has no \"name\"",
-                ItemKind::Prompt => "the prompt has no \"name\"",
-                ItemKind::Resource => "the resource has no \"uri\"",
-                ItemKind::Template => "the template has no \"uriTemplate\"",
-                ItemKind::Skill => "the skill has no \"uri\"",
+                ItemKind::Tool => "the \"name\" of the tool is missing or not a string",
+                ItemKind::Prompt => "the \"name\" of the prompt is missing or not a string",
+                ItemKind::Resource => "the \"uri\" of the resource is missing or not a string",
+                ItemKind::Template => {
+                    "the \"uriTemplate\" of the template is missing or not a string"
+                }
+                ItemKind::Skill => "the \"uri\" of the skill is missing or not a string",
             });
         };
         match kind {
             ItemKind::Tool => check_schemas(&json)?,
             ItemKind::Prompt => check_arguments(&json)?,
             ItemKind::Resource | ItemKind::Template if text("name").is_none() => {
-                return Err("\"name\" is missing");
+                return Err("\"name\" is missing or not a string");
             }
             ItemKind::Resource | ItemKind::Template => {}
             ItemKind::Skill => drop(skills::read(&json)?),
@@ -267,11 +269,11 @@ fn check_schemas(json: &Json) -> Result<(), &'static str> {
         .get("inputSchema")
         .is_none_or(|s| s.kind() != JsonKind::Object)
     {
-        return Err("\"inputSchema\" is not an object");
+        return Err("\"inputSchema\" is missing or not an object");
     }
     let output = json.get("outputSchema");
     if output.is_some_and(|s| !matches!(s.kind(), JsonKind::Object | JsonKind::Bool)) {
-        return Err("\"outputSchema\" is not a schema");
+        return Err("\"outputSchema\" is neither an object nor a boolean");
     }
     Ok(())
 }
@@ -287,7 +289,7 @@ fn check_arguments(json: &Json) -> Result<(), &'static str> {
     if list.items().all(named) {
         Ok(())
     } else {
-        Err("an argument has no \"name\"")
+        Err("the \"name\" of an argument is missing or not a string")
     }
 }
 

@@ -47,7 +47,7 @@ impl RawInputRequest {
             })
         };
         let requests: Option<Vec<RawInputRequest>> = map.members().map(read).collect();
-        requests.ok_or("an input request has no \"method\"")
+        requests.ok_or("the \"method\" of an input request is missing or not a string")
     }
 
     /// Writes input requests as the member `inputRequests`.

@@ -102,7 +102,7 @@ impl OperationParams {
                 .members()
                 .any(|(_, v)| v.kind() != JsonKind::String)
         {
-            return Err("the arguments of a prompt must be strings");
+            return Err("all members of \"params.arguments\" must be strings for a prompt");
         }
         let answers = match &params.answers {
             None => Vec::new(),
@@ -209,14 +209,14 @@ fn completion(params: &OperationMembers) -> Result<(Op, String, Json), &'static 
     let (kind, key) = match text(of, "type").as_deref() {
         Some("ref/prompt") => (ItemKind::Prompt, "name"),
         Some("ref/resource") => (ItemKind::Template, "uri"),
-        _ => return Err("\"params.ref.type\" must be ref/prompt or ref/resource"),
+        _ => return Err("\"params.ref.type\" must be \"ref/prompt\" or \"ref/resource\""),
     };
-    let name = text(of, key).ok_or("\"params.ref\" must name a prompt or a resource")?;
+    let name = text(of, key).ok_or("\"params.ref\" must have a string \"name\" for a prompt, or a string \"uri\" for a resource template")?;
     let argument = params
         .argument
         .as_ref()
         .filter(|a| text(a, "name").is_some() && text(a, "value").is_some())
-        .ok_or("\"params.argument\" needs \"name\" and \"value\", both strings")?;
+        .ok_or("\"params.argument\" must have the strings \"name\" and \"value\"")?;
     let context = params.context.as_ref();
     if context.is_some_and(|c| c.kind() != JsonKind::Object) {
         return Err("\"params.context\" must be an object");

@@ -53,12 +53,12 @@ impl PromptResult {
         let messages = result
             .get("messages")
             .filter(|m| m.kind() == JsonKind::Array)
-            .ok_or("the result has no \"messages\" array")?;
+            .ok_or("\"messages\" is missing or not an array")?;
         let messages: Option<Vec<PromptMessage>> = messages.items().map(message).collect();
         Ok(PromptResult {
             description: result.get("description").and_then(|d| d.string()),
             messages: messages
-                .ok_or("a message has no \"role\", or no \"content\" with a \"type\"")?,
+                .ok_or("a message lacks a \"role\" of \"user\" or \"assistant\", or a \"content\" block with a \"type\"")?,
             meta: result
                 .get("_meta")
                 .as_ref()

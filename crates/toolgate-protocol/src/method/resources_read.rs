@@ -30,10 +30,12 @@ impl ReadResult {
         let contents = result
             .get("contents")
             .filter(|c| c.kind() == JsonKind::Array)
-            .ok_or("the result has no \"contents\" array")?;
+            .ok_or("\"contents\" is missing or not an array")?;
         let contents: Vec<Json> = contents.items().collect();
         if !contents.iter().all(is_contents) {
-            return Err("a part of \"contents\" has no \"uri\", or neither \"text\" nor \"blob\"");
+            return Err(
+                "an element of \"contents\" lacks a string \"uri\", or has neither a string \"text\" nor a string \"blob\"",
+            );
         }
         Ok(ReadResult {
             contents,

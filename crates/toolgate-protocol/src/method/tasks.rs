@@ -174,13 +174,13 @@ impl Task {
         };
         let number = |key: &str| json.get(key).and_then(|v| u64::try_from(v.i64()?).ok());
         let status = text("status").and_then(|word| TaskStatus::read(&word));
-        let status = status.ok_or("the task has no known \"status\"")?;
+        let status = status.ok_or("the \"status\" of the task is missing or unknown")?;
         let detail = match form {
             TaskForm::Extension => read_detail(status, json)?,
             _ => TaskDetail::None,
         };
         Ok(Task {
-            id: text("taskId").ok_or("the task has no \"taskId\"")?,
+            id: text("taskId").ok_or("the \"taskId\" of the task is missing or not a string")?,
             status,
             message: text("statusMessage"),
             created: text("createdAt").unwrap_or_default(),
@@ -232,8 +232,11 @@ fn read_detail(status: TaskStatus, json: &Json) -> Result<TaskDetail, &'static s
             .map_or(TaskDetail::None, TaskDetail::Result),
         TaskStatus::Failed => {
             let error = json.get("error");
-            let error =
-                error.map(|e| RpcError::read(&e).ok_or("the \"error\" of the task is invalid"));
+            let error = error.map(|e| {
+                RpcError::read(&e).ok_or(
+                    "the \"error\" of the task lacks an integer \"code\" or a string \"message\"",
+                )
+            });
             error
                 .transpose()?
                 .map_or(TaskDetail::None, TaskDetail::Error)
@@ -281,7 +284,7 @@ impl TaskMetadata {
             .get("ttl")
             .map(|ttl| ttl.i64().and_then(|n| u64::try_from(n).ok()));
         match ttl {
-            Some(None) => Err("\"params.task.ttl\" must be a number of milliseconds"),
+            Some(None) => Err("\"params.task.ttl\" must be a whole number of milliseconds"),
             ttl => Ok(Some(TaskMetadata {
                 ttl_ms: ttl.flatten(),
             })),

@@ -36,10 +36,10 @@ impl ToolResult {
             Some(blocks) if blocks.kind() == JsonKind::Array => blocks,
             // Servers omit an empty array, and the official SDKs accept that.
             None => Json::from_value(&serde_json::json!([])),
-            Some(_) => return Err("the \"content\" of the result is not an array"),
+            Some(_) => return Err("\"content\" is not an array"),
         };
         let content: Option<Vec<Content>> = content.items().map(Content::read).collect();
-        let content = content.ok_or("a block of \"content\" has no \"type\"")?;
+        let content = content.ok_or("a block in \"content\" has no \"type\"")?;
         Ok(ToolResult {
             without_text: structured.is_some() && !has_text(&content),
             content,

@@ -57,15 +57,19 @@ fn media(json: Json, kind: &str, repairs: &mut RepairLog) -> Json {
     };
     if !is_text("data") {
         repairs.add(format!(
-            "a block of type {kind} has no \"data\"; it is replaced by text"
+            "a block of type {kind} is replaced by text: its \"data\" is missing or not a string"
         ));
-        return Content::text(&placeholder::invalid_content(kind, "it has no \"data\"")).json;
+        return Content::text(&placeholder::invalid_content(
+            kind,
+            "\"data\" is missing or not a string",
+        ))
+        .json;
     }
     if is_text("mimeType") {
         return json;
     }
     repairs.add(format!(
-        "a block of type {kind} has no \"mimeType\"; application/octet-stream is used"
+        "the \"mimeType\" of a block of type {kind} is missing or not a string; application/octet-stream is used"
     ));
     json.with("mimeType", &string("application/octet-stream"))
 }
@@ -76,8 +80,9 @@ fn embedded(json: Json, repairs: &mut RepairLog) -> Json {
         .filter(|r| r.kind() == JsonKind::Object)
     else {
         repairs
-            .add("a block of type resource has no \"resource\"; it is replaced by text".to_owned());
-        let text = placeholder::invalid_content("resource", "it has no \"resource\"");
+            .add("a block of type resource is replaced by text: its \"resource\" is missing or not an object".to_owned());
+        let text =
+            placeholder::invalid_content("resource", "\"resource\" is missing or not an object");
         return Content::text(&text).json;
     };
     match contents(&resource, None, repairs) {
@@ -99,14 +104,16 @@ fn link(json: Json, repairs: &mut RepairLog) -> Json {
     let text = |key: &str| json.get(key).and_then(|value| value.string());
     let Some(uri) = text("uri") else {
         repairs
-            .add("a block of type resource_link has no \"uri\"; it is replaced by text".to_owned());
-        let text = placeholder::invalid_content("resource_link", "it has no \"uri\"");
+            .add("a block of type resource_link is replaced by text: its \"uri\" is missing or not a string".to_owned());
+        let text =
+            placeholder::invalid_content("resource_link", "\"uri\" is missing or not a string");
         return Content::text(&text).json;
     };
     let name = text("name");
     if !is_uri(&uri) {
         repairs.add(
-            "a block of type resource_link has no valid URI; it is replaced by text".to_owned(),
+            "a block of type resource_link is replaced by text: its \"uri\" is not a URI"
+                .to_owned(),
         );
         let name = name.unwrap_or_default();
         return Content::text(&placeholder::link(&name, &uri)).json;
@@ -114,9 +121,11 @@ fn link(json: Json, repairs: &mut RepairLog) -> Json {
     match name {
         Some(_) => json,
         None => {
-            repairs
-                .add("a block of type resource_link has no \"name\"; its URI is used".to_owned());
-            json.with("name", &string(&text("title").unwrap_or(uri)))
+            let (key, label) = text("title").map_or(("uri", uri), |title| ("title", title));
+            repairs.add(format!(
+                "a block of type resource_link has no \"name\"; its \"{key}\" is used instead"
+            ));
+            json.with("name", &string(&label))
         }
     }
 }
@@ -131,25 +140,37 @@ pub(super) fn contents(
     repairs: &mut RepairLog,
 ) -> Result<Option<Json>, &'static str> {
     if part.kind() != JsonKind::Object {
-        return Err("it is not an object");
+        return Err("\"resource\" is not an object");
     }
     let mut mended = repair_members(part, shape::CONTENTS, "", repairs);
     let now = mended.as_ref().unwrap_or(part);
     let uri = now.get("uri").and_then(|uri| uri.string());
     let good = match (&uri, asked) {
         (Some(uri), _) if is_uri(uri) => None,
-        (Some(uri), None) => Some(percent_encoded(uri).ok_or("its \"uri\" is not a URI")?),
-        (None, None) => return Err("it has no \"uri\""),
+        (Some(uri), None) => {
+            let escaped = percent_encoded(uri).ok_or("the \"uri\" of the resource is not a URI")?;
+            repairs.add("the \"uri\" of a resource is not a URI; it is percent-encoded".to_owned());
+            Some(escaped)
+        }
+        (None, None) => return Err("the \"uri\" of the resource is missing or not a string"),
         (uri, Some(asked)) => {
             let escaped = uri.as_deref().and_then(percent_encoded);
+            repairs.add(
+                match (uri, &escaped) {
+                    (_, Some(_)) => "a \"uri\" in \"contents\" is not a URI; it is percent-encoded",
+                    (Some(_), None) => {
+                        "a \"uri\" in \"contents\" is not a URI; the requested URI is used"
+                    }
+                    (None, None) => {
+                        "a \"uri\" in \"contents\" is missing or not a string; the requested URI is used"
+                    }
+                }
+                .to_owned(),
+            );
             Some(escaped.unwrap_or_else(|| asked.to_owned()))
         }
     };
     if let Some(uri) = good {
-        repairs.add(match now.get("uri") {
-            Some(_) => "the \"uri\" of contents is not a URI; it is escaped or replaced by the one asked for".to_owned(),
-            None => "contents have no \"uri\"; the one asked for is used".to_owned(),
-        });
         mended = Some(now.with("uri", &string(&uri)));
     }
     let now = mended.as_ref().unwrap_or(part);
@@ -161,7 +182,7 @@ pub(super) fn contents(
     }
     match text.filter(|text| !text.is_null()) {
         Some(_) => Ok(Some(with_text(now.clone(), repairs))),
-        None => Err("it has neither \"text\" nor \"blob\""),
+        None => Err("the resource has neither a string \"text\" nor a string \"blob\""),
     }
 }
 
@@ -204,10 +225,17 @@ mod tests {
     #[test]
     fn names_a_missing_uri_of_contents_as_missing() {
         for (uri, note) in [
-            ("", "contents have no \"uri\"; the one asked for is used"),
+            (
+                "",
+                "a \"uri\" in \"contents\" is missing or not a string; the requested URI is used",
+            ),
             (
                 r#""uri":"no uri","#,
-                "the \"uri\" of contents is not a URI; it is escaped or replaced by the one asked for",
+                "a \"uri\" in \"contents\" is not a URI; the requested URI is used",
+            ),
+            (
+                r#""uri":"a:b c","#,
+                "a \"uri\" in \"contents\" is not a URI; it is percent-encoded",
             ),
         ] {
             let text = format!(r#"{{"contents":[{{{uri}"text":"x"}}]}}"#);

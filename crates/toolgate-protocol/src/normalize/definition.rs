@@ -80,7 +80,8 @@ fn prompt(json: Json, repairs: &mut RepairLog) -> Json {
         let nothing = arguments.is_null()
             || (arguments.kind() == JsonKind::Object && arguments.members().next().is_none());
         if nothing {
-            repairs.add("\"arguments\" is not an array; it is ignored".to_owned());
+            repairs
+                .add("\"arguments\" is not an array and has no elements; it is ignored".to_owned());
             return json.without("arguments");
         }
         return json;
@@ -108,14 +109,15 @@ fn named(json: Json, kind: ItemKind, repairs: &mut RepairLog) -> Json {
     if json.get("name").as_ref().is_some_and(is_text) {
         return json;
     }
-    let label = json.get("title").or_else(|| json.get(kind.key_member()));
-    match label.filter(is_text) {
-        Some(label) => {
-            repairs.add("\"name\" is missing; its title or URI is used".to_owned());
-            json.with("name", &label)
+    for key in ["title", kind.key_member()] {
+        if let Some(label) = json.get(key).filter(is_text) {
+            repairs.add(format!(
+                "\"name\" is missing or not a string; \"{key}\" is used instead"
+            ));
+            return json.with("name", &label);
         }
-        None => json,
     }
+    json
 }
 
 fn invalid_uri_reason(kind: ItemKind, json: &Json) -> Option<String> {

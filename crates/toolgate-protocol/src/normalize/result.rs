@@ -71,7 +71,9 @@ fn completion(result: &Json, repairs: &mut RepairLog) -> Option<Json> {
         if !matches!(value.kind(), JsonKind::Number | JsonKind::Bool) {
             return Some(value);
         }
-        repairs.add("a value of the completion is not a string; it is read as one".to_owned());
+        repairs.add(
+            "an element of \"completion.values\" is not a string; it is read as one".to_owned(),
+        );
         Some(Json::from_value(&value.as_str().into()))
     });
     Some(result.with("completion", &mended?))

@@ -16,7 +16,7 @@ pub(super) fn input(schema: Option<Json>, repairs: &mut RepairLog) -> (Json, Opt
             let never = any().with("not", &empty());
             (
                 never,
-                Some("its \"inputSchema\" is false: no arguments match it".to_owned()),
+                Some("its \"inputSchema\" is false, which no arguments match".to_owned()),
             )
         }
         JsonKind::Null | JsonKind::Bool => {
@@ -180,7 +180,7 @@ pub(crate) fn without_booleans(schema: &Json) -> Result<Option<Json>, &'static s
         return Ok(None);
     };
     if properties.kind() != JsonKind::Object {
-        return Err("the \"properties\" of its schema are not an object");
+        return Err("the \"properties\" of \"inputSchema\" are not an object");
     }
     let mut mended: Option<Json> = None;
     for (name, property) in properties.members() {
@@ -188,7 +188,11 @@ pub(crate) fn without_booleans(schema: &Json) -> Result<Option<Json>, &'static s
             (JsonKind::Object, _) => continue,
             (_, Some(true)) => empty(),
             (_, Some(false)) => empty().with("not", &empty()),
-            _ => return Err("the schema of a property is neither an object nor a boolean"),
+            _ => {
+                return Err(
+                    "the schema of a property in \"inputSchema\" is neither an object nor a boolean",
+                );
+            }
         };
         mended = Some(mended.as_ref().unwrap_or(&properties).with(&name, &new));
     }

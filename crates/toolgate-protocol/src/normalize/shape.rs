@@ -25,6 +25,35 @@ pub(super) struct ShapedMember {
     required: bool,
 }
 
+impl MemberShape {
+    /// Returns a noun phrase for the values of this shape.
+    fn noun(&self) -> String {
+        match self {
+            MemberShape::Text => "a string".to_owned(),
+            MemberShape::Uri => "a URI".to_owned(),
+            MemberShape::Bool => "true or false".to_owned(),
+            MemberShape::Integer => "a whole number".to_owned(),
+            MemberShape::UnitInterval => "a number from 0 to 1".to_owned(),
+            MemberShape::Object => "an object".to_owned(),
+            MemberShape::OneOf(words) => {
+                let words: Vec<String> = words.iter().map(|word| format!("\"{word}\"")).collect();
+                words.join(" or ")
+            }
+            MemberShape::List(_) => "an array".to_owned(),
+            MemberShape::Members(members) => {
+                let required = members.iter().filter(|member| member.required);
+                let required: Vec<String> = required
+                    .map(|member| format!("\"{}\" that is {}", member.key, member.shape.noun()))
+                    .collect();
+                match required.is_empty() {
+                    true => "an object".to_owned(),
+                    false => format!("an object with a {}", required.join(" and a ")),
+                }
+            }
+        }
+    }
+}
+
 const fn optional_member(key: &'static str, shape: MemberShape) -> ShapedMember {
     ShapedMember {
         key,
@@ -138,8 +167,10 @@ pub(super) fn repair_members(
             ShapeFit::Matches => continue,
             ShapeFit::Repaired(value) => mended.as_ref().unwrap_or(object).with(member.key, &value),
             ShapeFit::Mismatch => {
-                let what = describe(&value);
-                repairs.add(format!("\"{at}\" is {what}; it is ignored"));
+                repairs.add(format!(
+                    "\"{at}\" is not {}; it is ignored",
+                    member.shape.noun()
+                ));
                 mended.as_ref().unwrap_or(object).without(member.key)
             }
         };
@@ -204,7 +235,7 @@ fn list(value: &Json, of: &MemberShape, path: &str, repairs: &mut RepairLog) -> 
             }
             ShapeFit::Mismatch => {
                 same = false;
-                repairs.add(format!("\"{at}\" is not valid; it is ignored"));
+                repairs.add(format!("\"{at}\" is not {}; it is ignored", of.noun()));
             }
         }
     }
@@ -218,9 +249,9 @@ fn list(value: &Json, of: &MemberShape, path: &str, repairs: &mut RepairLog) -> 
 /// Describes a value for a message, without its content.
 pub(super) fn describe(value: &Json) -> &'static str {
     match value.kind() {
-        JsonKind::Object => "an object that is not valid here",
+        JsonKind::Object => "an object",
         JsonKind::Array => "an array",
-        JsonKind::String => "a string that is not valid here",
+        JsonKind::String => "a string",
         JsonKind::Number => "a number",
         JsonKind::Bool => "a boolean",
         JsonKind::Null => "null",

@@ -23,6 +23,7 @@
 //! # }
 //! ```
 
+mod argument_error;
 pub mod ask;
 mod build;
 mod cancellation;

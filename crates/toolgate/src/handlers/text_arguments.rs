@@ -1,5 +1,6 @@
 //! Arguments that are text: those of prompts, and the variables of resource templates.
 
+use super::argument_error::ArgumentProblem;
 use serde::{
     de::{
         self, DeserializeOwned, DeserializeSeed, Deserializer, IntoDeserializer, MapAccess,
@@ -33,7 +34,11 @@ pub(super) fn read<A: DeserializeOwned>(arguments: &Json) -> Result<A, Error> {
         };
         (name.into_owned(), text)
     });
-    deserialize(members).map_err(ArgumentError::into_error)
+    deserialize(members).map_err(|error| {
+        let named = error.argument.as_ref().and_then(|name| arguments.get(name));
+        let value = named.unwrap_or_else(|| arguments.clone()).to_value();
+        error.without_values(&value).into_error()
+    })
 }
 
 /// Deserializes the variables of a resource template, as the arguments of a prompt.
@@ -47,9 +52,12 @@ pub(super) fn read_variables<A: DeserializeOwned>(
         let is_text = true;
         (name, ArgumentText { text, is_text })
     });
-    deserialize(members).map_err(|error| match error.argument {
-        Some(name) => format!("variable `{name}`: {}", error.reason),
-        None => error.reason,
+    deserialize(members).map_err(|error| {
+        let error = error.without_values(&Value::Null);
+        match error.argument {
+            Some(name) => format!("variable `{name}`: {}", error.reason),
+            None => error.reason,
+        }
     })
 }
 
@@ -76,6 +84,12 @@ impl ArgumentError {
     /// Names the argument, unless the error already does.
     fn at(mut self, name: &str) -> ArgumentError {
         self.argument.get_or_insert_with(|| name.to_owned());
+        self
+    }
+
+    /// Removes the value of the argument, which `serde` quotes.
+    fn without_values(mut self, value: &Value) -> ArgumentError {
+        self.reason = ArgumentProblem::read(&self.reason, value).to_string();
         self
     }
 

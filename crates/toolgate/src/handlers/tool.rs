@@ -1,8 +1,8 @@
 //! Tools: definition and handler.
 
 use super::{
-    Cx, HandlerExit, IntoHandlerExit, IntoOutput, TaskSupport, definition::DefinitionDraft, schema,
-    typed,
+    Cx, HandlerExit, IntoHandlerExit, IntoOutput, TaskSupport, argument_error::ArgumentProblem,
+    definition::DefinitionDraft, schema, typed,
 };
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
@@ -80,10 +80,11 @@ impl Tool {
     {
         let handler = Arc::new(handler);
         let run: ToolHandler = Arc::new(move |call, cx| {
-            let arguments = typed::read::<A>(call.arguments());
+            let arguments = typed::read::<A>(call.arguments())
+                .map_err(|error| invalid(&error, call.arguments().value()));
             let handler = handler.clone();
             Box::pin(async move {
-                let arguments = arguments.map_err(|error| HandlerExit::error(invalid(&error)))?;
+                let arguments = arguments.map_err(HandlerExit::error)?;
                 handler(arguments, cx)
                     .await
                     .map_err(E::into_handler_exit)?
@@ -275,8 +276,10 @@ impl Tool {
 }
 
 /// Returns the error for arguments that match the schema but not the type.
-fn invalid(error: &serde_json::Error) -> Error {
-    let problem = SchemaViolation::new("", "arguments that match the type", error.to_string());
-    let text = format!("the arguments do not match the parameters of the tool: {error}");
+fn invalid(error: &serde_json::Error, arguments: &Value) -> Error {
+    let problem = ArgumentProblem::read(&error.to_string(), arguments);
+    let text = format!("the arguments do not match the parameters of the tool: {problem}");
+    let (expected, received) = problem.into_parts();
+    let problem = SchemaViolation::new("", expected, received);
     Error::new(ErrorKind::InvalidArguments(vec![problem]), text)
 }

@@ -57,7 +57,7 @@ pub(super) async fn discover(
         .find(|issuer| Some(issuer.as_str()) == known);
     let issuer = of_known.or(resource.issuers.first()).ok_or_else(|| {
         let words = format!(
-            "the metadata of {} names no authorization server, so sign-in is impossible; its operator has to add one to authorization_servers",
+            "the metadata of {} names no authorization server, so sign-in is impossible; the operator of the server has to add one to authorization_servers",
             server.origin()
         );
         AuthError::new(AuthErrorKind::Unsupported, words)
@@ -114,7 +114,7 @@ pub(super) async fn find_issuer(
 
 fn missing_metadata_error(issuer: &str) -> AuthError {
     let words = format!(
-        "the authorization server {} publishes no metadata (RFC 8414 or OpenID Connect Discovery), so sign-in there is impossible; check its URL",
+        "the authorization server {} publishes no metadata (RFC 8414 or OpenID Connect Discovery), so sign-in there is impossible; check the URL of the authorization server",
         sanitize_for_display(issuer)
     );
     AuthError::new(AuthErrorKind::Unsupported, words)
@@ -151,7 +151,7 @@ async fn fetch_document(
     let no = |words: &str| AuthError::new(AuthErrorKind::Unreachable, format!("{origin} {words}"));
     let answers = || {
         no(&format!(
-            "returned HTTP {status} instead of its metadata; try again later, or ask its operator"
+            "returned HTTP {status} instead of the metadata; try again later, or ask the operator of the server"
         ))
     };
     Ok(match status {
@@ -159,7 +159,7 @@ async fn fetch_document(
         200..300 => match json_object(fetched) {
             Some(json) => MetadataLookup::Found(json),
             None => MetadataLookup::Unclear(no(
-                "returned metadata that is not a JSON object; its operator has to correct it",
+                "returned metadata that is not a JSON object; the operator of the server has to correct it",
             )),
         },
         408 | 425 | 429 => return Err(answers()),

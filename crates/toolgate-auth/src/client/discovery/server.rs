@@ -71,7 +71,7 @@ pub(in super::super) async fn fetch_issuer_metadata(
     let url = Url::parse(issuer).ok().filter(|url| url.query().is_none());
     let url = url.ok_or_else(|| {
         let words = format!(
-            "the authorization server {:?} is not a valid URL",
+            "the URL of the authorization server, {:?}, is invalid or has a query; correct the configured issuer, or ask the operator of the MCP server",
             sanitize_for_display(issuer)
         );
         AuthError::new(AuthErrorKind::Unsupported, words)
@@ -146,7 +146,7 @@ pub(in super::super) fn parse_metadata(
     }
     let broken = |what: &str| {
         let words = format!(
-            "the metadata of the authorization server {} has {what}, so sign-in there is impossible; its operator has to correct it",
+            "the metadata of the authorization server {} has {what}, so sign-in there is impossible; the operator of the authorization server has to correct it",
             sanitize_for_display(issuer)
         );
         AuthError::new(AuthErrorKind::Unsupported, words)

@@ -53,7 +53,7 @@ async fn read(path: PathBuf) -> Result<Secret, AuthError> {
         );
         AuthError::new(
             AuthErrorKind::Store,
-            "the file with the client assertion cannot be read; the operator has to correct it",
+            "the file with the client assertion cannot be used; the operator has to correct the path or the file",
         )
         .with_detail(toolgate_core::OperatorDetail::new(detail))
     };
@@ -62,7 +62,9 @@ async fn read(path: PathBuf) -> Result<Secret, AuthError> {
         .map_err(|error| failed(format!("cannot be read: {error}")))?
         .len();
     if size > MAX_ASSERTION_BYTES {
-        return Err(failed(format!("has more than {MAX_ASSERTION_BYTES} bytes")));
+        return Err(failed(format!(
+            "is longer than {MAX_ASSERTION_BYTES} bytes"
+        )));
     }
     let text = tokio::fs::read_to_string(&path).await;
     let text = text.map_err(|error| failed(format!("cannot be read: {error}")))?;

@@ -139,7 +139,7 @@ fn check_assertion(assertion: &str, issuer: &str, client: &str) -> Result<(), Au
     }
     if aud.as_deref() != Some(issuer) {
         let words = format!(
-            "the identity assertion (ID-JAG) from the identity provider is not for {}: its aud names another authorization server",
+            "the identity assertion (ID-JAG) from the identity provider is not for {}: the aud claim names another authorization server; correct the audience at the identity provider",
             sanitize_for_display(issuer)
         );
         return Err(unsafe_response(words));

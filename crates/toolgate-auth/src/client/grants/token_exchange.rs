@@ -179,7 +179,7 @@ impl ExchangedCredentials {
         let subject = (inner.subject)().filter(|s| s.expires_at.is_none_or(|until| until > now()));
         subject.ok_or_else(|| {
             let words = format!(
-                "the access token of the caller, which is exchanged for a token of {}, is missing or has expired; call again with a valid token",
+                "the access token of the caller, which is exchanged for a token that is valid at {}, is missing or has expired; call again with a valid token",
                 inner.server.origin()
             );
             AuthError::new(AuthErrorKind::Refused, words)
@@ -293,7 +293,7 @@ impl CredentialProvider for ExchangedCredentials {
                 return Ok(RetryDecision::Retry);
             }
             let words = format!(
-                "{} rejects the token that the token exchange returned for it; check the audience and scopes of the exchange",
+                "{} rejected the token that the token exchange returned for it; check the audience and scopes of the exchange",
                 self.0.server.origin()
             );
             Err(AuthError::new(AuthErrorKind::Refused, words))

@@ -73,12 +73,17 @@ impl WorkloadIdentity {
         };
         // `invalid_scope` does not reject the assertion: the same one may succeed with other scopes.
         let (whole, with) = (of(""), of(&format!("for {scopes}")));
-        if let Some(error) = [&whole, &with]
-            .iter()
-            .find_map(|key| self.lock_refusals().get(*key).cloned())
-        {
-            let words =
-                format!("{error}; the same assertion is not sent again, so provide a new one");
+        let remedies = [
+            (&whole, "so provide a new one"),
+            (&with, "so provide a new one or request other scopes"),
+        ];
+        let refused = remedies.iter().find_map(|(key, remedy)| {
+            let error = self.lock_refusals().get(*key).cloned()?;
+            Some(format!(
+                "{error}; the same assertion is not sent again, {remedy}"
+            ))
+        });
+        if let Some(words) = refused {
             return Err(AuthError::new(AuthErrorKind::Refused, words).into());
         }
         let asked = jwt_bearer(found, scopes, assertion, endpoint).await;

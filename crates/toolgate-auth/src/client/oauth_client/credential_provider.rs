@@ -226,7 +226,7 @@ impl OAuthClient {
         match *steps <= MAX_STEP_UPS {
             true => Ok(()),
             false => Err(format!(
-                "but it rejected the token even after {MAX_STEP_UPS} requests for this scope; ask its operator for access"
+                "but it rejected the token even after {MAX_STEP_UPS} requests for this scope; ask the operator of the server for access"
             )),
         }
     }

@@ -114,7 +114,7 @@ impl OAuthClient {
     /// Records a new token that the server rejected at once, and returns the error.
     pub(super) fn record_useless_token(&self, token: &Secret) -> AuthError {
         let words = format!(
-            "{} rejects a token that its authorization server has just issued for it; ask its operator which audience and scopes it requires",
+            "{0} rejected a token that its authorization server had just issued for it; ask the operator of {0} which audience and scopes it requires",
             self.0.settings.server.origin()
         );
         let error = AuthError::new(AuthErrorKind::Refused, words);

@@ -99,7 +99,7 @@ impl OAuthClient {
         }
         if !found.server.supports_dpop {
             let words = format!(
-                "DPoP-bound tokens are required, and the authorization server {} does not support them with ES256",
+                "DPoP-bound tokens are required, but the authorization server {} does not support them with ES256; ask its operator to enable that",
                 sanitize_for_display(&found.server.issuer)
             );
             return Err(AuthError::new(AuthErrorKind::Unsupported, words));

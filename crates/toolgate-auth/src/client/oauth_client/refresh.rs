@@ -268,7 +268,7 @@ fn refreshed_credential(
 ) -> Result<OAuthCredential, AuthError> {
     let bound = answer.token_type == "dpop";
     if bound != grant.is_dpop_bound || !(bound || answer.token_type == "bearer") {
-        let words = "the authorization server changed the type of the token on refresh (bearer or DPoP-bound), which is unsafe; sign in again";
+        let words = "the authorization server changed the token type (bearer or DPoP-bound) on refresh, which is unsafe; sign in again";
         return Err(AuthError::new(AuthErrorKind::Unsafe, words));
     }
     Ok(OAuthCredential {

@@ -76,7 +76,7 @@ impl OAuthClient {
         // A server of 2025-03-26 may work like this, and so does one that supports only other credentials.
         let unless = match found.is_fallback {
             true => {
-                "; the server names no authorization server, so if it has no sign-in, configure its credentials as headers"
+                "; the server names no authorization server, so if it does not use OAuth, configure its credentials as headers"
             }
             false => "",
         };

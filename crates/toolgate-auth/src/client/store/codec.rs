@@ -42,8 +42,8 @@ impl OAuthCredential {
     /// # Errors
     /// The text has another form.
     pub fn from_text(text: &Secret) -> Result<OAuthCredential, StoreError> {
-        let value = serde_json::from_str(text.reveal()).map_err(|_| broken("a grant"))?;
-        credential_from_json(&value)?.ok_or_else(|| broken("a grant"))
+        let value = serde_json::from_str(text.reveal()).map_err(|_| broken("a credential"))?;
+        credential_from_json(&value)?.ok_or_else(|| broken("a credential"))
     }
 }
 
@@ -64,8 +64,9 @@ impl RegisteredClient {
     /// # Errors
     /// The text has another form.
     pub fn from_text(text: &Secret) -> Result<RegisteredClient, StoreError> {
-        let value = serde_json::from_str(text.reveal()).map_err(|_| broken("a client"))?;
-        client_from_json(&value)?.ok_or_else(|| broken("a client"))
+        let value =
+            serde_json::from_str(text.reveal()).map_err(|_| broken("a client registration"))?;
+        client_from_json(&value)?.ok_or_else(|| broken("a client registration"))
     }
 }
 
@@ -76,7 +77,7 @@ pub(super) fn credential_text(grant: &Value) -> Result<String, StoreError> {
 
 /// Serializes a client up to a size limit.
 pub(super) fn client_text(client: &Value) -> Result<String, StoreError> {
-    bounded_text(MAX_CLIENT_BYTES, client, "the registration")
+    bounded_text(MAX_CLIENT_BYTES, client, "the client registration")
 }
 
 fn bounded_text(most: usize, value: &Value, what: &str) -> Result<String, StoreError> {
@@ -84,7 +85,7 @@ fn bounded_text(most: usize, value: &Value, what: &str) -> Result<String, StoreE
     match text.len() <= most {
         true => Ok(text),
         false => Err(StoreError::new(format!(
-            "{what} has {} bytes, but the limit is {most}: the authorization server sent too much; its operator has to issue shorter tokens",
+            "{what} is {} bytes long, but the limit is {most}; the operator of the authorization server has to issue shorter tokens",
             text.len()
         ))),
     }
@@ -119,13 +120,15 @@ pub(super) fn credential_from_json(value: &Value) -> Result<Option<OAuthCredenti
     if value.is_null() {
         return Ok(None);
     }
-    let need = |key: &str| value[key].as_str().ok_or_else(|| broken("a grant"));
+    let need = |key: &str| value[key].as_str().ok_or_else(|| broken("a credential"));
     let secret = |key: &str| value[key].as_str().map(Secret::new);
     Ok(Some(OAuthCredential {
         issuer: need("issuer")?.to_owned(),
         resource: need("resource")?.to_owned(),
         access_token: Secret::new(need("access")?),
-        is_dpop_bound: value["bound"].as_bool().ok_or_else(|| broken("a grant"))?,
+        is_dpop_bound: value["bound"]
+            .as_bool()
+            .ok_or_else(|| broken("a credential"))?,
         dpop_key: secret("key"),
         expires_at: value["until"].as_u64(),
         refresh_token: secret("refresh"),
@@ -164,9 +167,11 @@ pub(super) fn client_from_json(value: &Value) -> Result<Option<RegisteredClient>
         (Some("secret"), Some(secret)) => ClientAuthentication::Secret(secret),
         (Some("basic"), Some(secret)) => ClientAuthentication::Basic(secret),
         (Some("post"), Some(secret)) => ClientAuthentication::Post(secret),
-        _ => return Err(broken("a client")),
+        _ => return Err(broken("a client registration")),
     };
-    let id = value["id"].as_str().ok_or_else(|| broken("a client"))?;
+    let id = value["id"]
+        .as_str()
+        .ok_or_else(|| broken("a client registration"))?;
     Ok(Some(RegisteredClient {
         id: id.to_owned(),
         authentication: authenticate,

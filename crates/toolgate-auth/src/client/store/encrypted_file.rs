@@ -52,14 +52,14 @@ pub(super) fn encryption_key(path: &Path) -> Result<LessSafeKey, StoreError> {
     if bytes.is_empty() {
         bytes = vec![0; AES_256_GCM.key_len()];
         let filled = SystemRandom::new().fill(&mut bytes);
-        filled.map_err(|_| failed("the system provides no random numbers".to_owned()))?;
+        filled.map_err(|_| failed("the operating system provides no random numbers; check its random device, or restart the machine".to_owned()))?;
         let written = file.write_all(&bytes).and_then(|()| file.sync_all());
         written.map_err(|e| failed(e.to_string()))?;
     }
     let key = UnboundKey::new(&AES_256_GCM, &bytes);
     let key = key.map_err(|_| {
         failed(
-            "it is not a valid key, so all sign-ins of this data directory are lost; remove it and grants.sealed beside it, \
+            "it is not a valid key, so all sign-ins of this data directory are lost; remove it and the file grants.sealed beside it, \
              and sign in again at each server"
                 .to_owned(),
         )
@@ -79,7 +79,7 @@ pub(super) fn read(path: &Path) -> Result<Option<Vec<u8>>, StoreError> {
         .read_to_end(&mut bytes)
         .map_err(|e| failed(e.to_string()))?;
     if bytes.len() as u64 > MAX_STORE_BYTES {
-        return Err(failed(format!("it has more than {MAX_STORE_BYTES} bytes")));
+        return Err(failed(format!("it is longer than {MAX_STORE_BYTES} bytes")));
     }
     Ok(Some(bytes))
 }
@@ -88,7 +88,7 @@ pub(super) fn read(path: &Path) -> Result<Option<Vec<u8>>, StoreError> {
 pub(super) fn encrypt(key: &LessSafeKey, kept: &Value) -> Result<Vec<u8>, StoreError> {
     let failed = |_| {
         StoreError::new(
-            "the credentials cannot be encrypted: the system provides no random numbers".to_owned(),
+            "the credentials cannot be encrypted: the operating system provides no random numbers; check its random device, or restart the machine".to_owned(),
         )
     };
     let mut nonce = [0; NONCE_LEN];

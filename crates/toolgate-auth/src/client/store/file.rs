@@ -240,7 +240,7 @@ fn with_file_lock<T>(
         if bytes.len() as u64 > MAX_STORE_BYTES {
             // A file above the limit could not be read again.
             return Err(StoreError::new(format!(
-                "{}: it would have more than {MAX_STORE_BYTES} bytes; sign out of another server first",
+                "{}: it would be longer than {MAX_STORE_BYTES} bytes; sign out of another server first",
                 sealed.display()
             )));
         }

@@ -198,7 +198,7 @@ async fn reports_the_cause_of_issuer_failures() {
     let server = zero();
     let told = cause(&server, &token).await;
     assert!(
-        told.contains("https://10.1.2.3: it is in a private network"),
+        told.contains("https://10.1.2.3: the URL leads to a private network"),
         "{told}"
     );
     assert!(!told.contains("secret"), "{told}");
@@ -213,7 +213,7 @@ async fn reports_the_cause_of_issuer_failures() {
     world.page(metadata, json!({"issuer": "https://\u{202e}other.test"}));
     let told = cause(&zero(), &token).await;
     assert!(
-        told.contains("names another issuer: https://\\u202eother.test"),
+        told.contains("the metadata names another issuer, \"https://\\\\u202eother.test"),
         "{told}"
     );
     world.page(metadata, json!({"issuer": world.url}));
@@ -224,10 +224,13 @@ async fn reports_the_cause_of_issuer_failures() {
     world.page(metadata, names(&format!("{}/keys", world.url)));
     world.page("/keys", json!({"keys": {}}));
     let told = cause(&zero(), &token).await;
-    assert!(told.contains("its response is not a JWK set"), "{told}");
+    assert!(told.contains("the response is not a JWK set"), "{told}");
     world.page("/introspect", json!(401));
     let told = cause(&zero(), "opaque").await;
-    assert!(told.contains("HTTP 401: it rejects client_id"), "{told}");
+    assert!(
+        told.contains("HTTP 401: it rejects the client_id"),
+        "{told}"
+    );
     assert!(!told.contains("s3cret"), "{told}");
 
     // No listener: one attempt, because the other URLs are on the same machine.

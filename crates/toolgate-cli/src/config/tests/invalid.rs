@@ -500,7 +500,7 @@ fn rules() {
     );
     rule(
         &format!("{all}action = \"ask\"\nwhen = 'arg.a'"),
-        "6:8: \"when\" in [[rule]] is not a valid condition: column 1: unknown name arg; do you mean args?",
+        "6:8: \"when\" in [[rule]] is not a valid condition: column 1: unknown name arg; did you mean args?",
     );
     rule(
         &format!("{all}action = \"ask\"\nwhen = 7"),
@@ -508,7 +508,7 @@ fn rules() {
     );
     rule(
         &format!("{all}action = \"ask\"\nwhen = \"true{}\"", " ".repeat(4093)),
-        "6:8: \"when\" in [[rule]] is not a valid condition: the condition has 4097 bytes; 4096 are allowed",
+        "6:8: \"when\" in [[rule]] is not a valid condition: the condition is 4097 bytes long, and the limit is 4096; shorten it",
     );
 }
 

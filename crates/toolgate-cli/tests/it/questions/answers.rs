@@ -17,7 +17,7 @@ fn unfit() -> Vec<(Value, &'static str)> {
         ),
         (
             json!({"action": "accept", "content": {"count": 1}}),
-            "at /name expected a value, it is required",
+            "at /name expected a value, because it is required",
         ),
         (
             json!({"action": "accept", "content": {"name": "a", "mail": "b"}}),

@@ -147,13 +147,13 @@ fn pattern_of(text: &str) -> Result<Regex, String> {
         .build();
     made.map_err(|wrong| match wrong {
         regex::Error::CompiledTooBig(_) => {
-            format!("this pattern needs more than {MAX_PATTERN_BYTES} bytes once compiled; write a shorter one")
+            format!("the pattern of matches() needs more than {MAX_PATTERN_BYTES} bytes once compiled; write a shorter one")
         }
         wrong => {
             let wrong = wrong.to_string();
             let last = wrong.lines().last().unwrap_or_default();
             format!(
-                "this pattern is invalid: {}",
+                "the pattern of matches() is not a valid regular expression: {}",
                 last.trim_start_matches("error: ")
             )
         }
@@ -173,7 +173,7 @@ pub(super) fn unknown_name_message<'a>(
         .iter()
         .map(|k| (strsim::damerau_levenshtein(k, name), k));
     match near.min().filter(|(far, _)| *far <= 2 && *far < name.len()) {
-        Some((_, near)) => format!("unknown {what} {name}; do you mean {near}?"),
+        Some((_, near)) => format!("unknown {what} {name}; did you mean {near}?"),
         None => format!("unknown {what} {name}; use one of {}", known.join(", ")),
     }
 }

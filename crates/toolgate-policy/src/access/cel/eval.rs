@@ -118,7 +118,7 @@ impl<'a> CelEvaluator<'a> {
         match self.value(expr)? {
             CelValue::Bool(is) => Ok(is),
             other => wrong(format!(
-                "{} is {}, not true or false",
+                "{} is {}, not a boolean",
                 expr.name(),
                 other.type_name()
             )),
@@ -214,8 +214,12 @@ impl<'a> CelEvaluator<'a> {
                 return wrong(format!("{of} is {is} and cannot be indexed by {by}"));
             }
         };
+        let what = match over {
+            CelValue::Object(_) => "key",
+            _ => "index",
+        };
         found.map_or_else(
-            || wrong(format!("{} has no item with this index or key", of.name())),
+            || wrong(format!("{} does not have the requested {what}", of.name())),
             Ok,
         )
     }
@@ -401,7 +405,7 @@ fn checked_int<'a>(int: i128) -> EvalResult<'a> {
     if (i128::from(i64::MIN)..=i128::from(u64::MAX)).contains(&int) {
         Ok(CelValue::Int(int))
     } else {
-        wrong("a result exceeds 64 bits")
+        wrong("an integer result does not fit in 64 bits")
     }
 }
 
@@ -437,7 +441,7 @@ fn arithmetic<'a>(
             Some(if finite {
                 Ok(CelValue::Float(float))
             } else {
-                wrong("a result is too large")
+                wrong("a decimal result is too large")
             })
         }
         _ => None,

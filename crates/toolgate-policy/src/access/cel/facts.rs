@@ -93,7 +93,7 @@ impl<'a> ConditionFacts<'a> {
     fn moment(&self, fact: CallFact) -> Result<CelValue<'a>, String> {
         let since = self.time.duration_since(UNIX_EPOCH);
         let unix = since
-            .map_err(|_| "the system clock is before 1970")?
+            .map_err(|_| "the system clock is set to a time before 1970")?
             .as_secs();
         let days = unix / 86_400;
         Ok(match fact {

@@ -116,7 +116,7 @@ fn number(rest: &str) -> Result<(TokenKind, usize), String> {
     let unsigned = usize::from(!float && matches!(bytes.get(end), Some(b'u' | b'U')));
     match bytes.get(end + unsigned) {
         Some(b) if b.is_ascii_alphanumeric() || *b == b'_' => {
-            Err("a letter follows the number directly".to_owned())
+            Err("a letter or digit or _ directly follows a number".to_owned())
         }
         _ => Ok((word, end + unsigned)),
     }
@@ -151,6 +151,8 @@ fn escape(chars: &mut impl Iterator<Item = (usize, char)>) -> Result<char, Strin
     let whole = hex.len() == digits && hex.bytes().all(|b| b.is_ascii_hexdigit());
     let code = u32::from_str_radix(&hex, 16).ok().filter(|_| whole);
     code.and_then(char::from_u32).ok_or_else(|| {
-        format!("this escape needs {digits} hexadecimal digits that are a Unicode character")
+        format!(
+            "this escape sequence needs {digits} hexadecimal digits that denote a Unicode character"
+        )
     })
 }

@@ -75,7 +75,9 @@ impl CelCondition {
     pub fn compile_within(text: &str, limits: &CelLimits) -> Result<CelCondition, String> {
         if text.len() > limits.bytes {
             let (is, most) = (text.len(), limits.bytes);
-            return Err(format!("the condition has {is} bytes; {most} are allowed"));
+            return Err(format!(
+                "the condition is {is} bytes long, and the limit is {most}; shorten it"
+            ));
         }
         let expr = parse::parse(text, limits.depth)
             .map_err(|(at, wrong)| format!("{}: {wrong}", position(text, at)))?;
@@ -105,12 +107,12 @@ impl CelCondition {
         match evaluator.value(&self.0.expr) {
             Ok(CelValue::Bool(holds)) => Ok(holds),
             Ok(other) => Err(format!(
-                "its result is {}, not true or false",
+                "the result is {}, not a boolean",
                 other.type_name()
             )),
             Err(EvalError::Invalid(why)) => Err(why),
             Err(EvalError::BudgetSpent) => Err(format!(
-                "it needs more than {} steps; simplify it",
+                "the evaluation needs more than {} steps; simplify the condition",
                 self.0.steps
             )),
         }

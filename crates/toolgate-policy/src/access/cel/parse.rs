@@ -35,7 +35,7 @@ pub(super) fn parse(text: &str, deepest: usize) -> Result<CelExpr, CelError> {
         }
         TokenKind::End => {
             let wrong = format!(
-                "the result of the condition is {}, not true or false",
+                "the result of the condition is {}, not a boolean",
                 expr.static_type().name()
             );
             Err((0, wrong))
@@ -124,7 +124,7 @@ impl CelParser {
         for (at, part) in &parts {
             if !matches!(part.static_type(), StaticType::Bool | StaticType::Unknown) {
                 let gives = part.static_type().name();
-                let wrong = format!("{sign} needs true or false on both sides, not {gives}");
+                let wrong = format!("{sign} needs a boolean on both sides, not {gives}");
                 return Err((*at, wrong));
             }
         }
@@ -140,7 +140,7 @@ impl CelParser {
         self.next += 1;
         let right = self.operation(0)?;
         if self.compares().is_some() {
-            let wrong = "comparisons cannot be chained; join two with &&".to_owned();
+            let wrong = "comparisons cannot be chained; join two comparisons with &&".to_owned();
             return Err((self.at(), wrong));
         }
         let (l, r) = (left.static_type(), right.static_type());
@@ -350,5 +350,5 @@ impl CelParser {
 }
 
 fn too_deep(deepest: usize) -> String {
-    format!("the condition is nested deeper than {deepest} levels")
+    format!("the condition is nested more than {deepest} levels deep; simplify it")
 }

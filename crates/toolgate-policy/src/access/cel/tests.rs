@@ -128,22 +128,22 @@ fn unevaluable_conditions_are_errors() {
         (
             "args.path",
             json!({"path": "yes"}),
-            "its result is a string, not true or false",
+            "the result is a string, not a boolean",
         ),
         (
             "!args.path",
             json!({"path": "yes"}),
-            "args.path is a string, not true or false",
+            "args.path is a string, not a boolean",
         ),
         (
             "args.l[2] == 1",
             json!({"l": [1, 2]}),
-            "args.l has no item with this index or key",
+            "args.l does not have the requested index",
         ),
         (
             "args.l[-1] == 1",
             json!({"l": [1, 2]}),
-            "args.l has no item with this index or key",
+            "args.l does not have the requested index",
         ),
         (
             "args.l['a'] == 1",
@@ -174,12 +174,12 @@ fn unevaluable_conditions_are_errors() {
         (
             "args.n * args.n > 0",
             json!({"n": u64::MAX}),
-            "a result exceeds 64 bits",
+            "an integer result does not fit in 64 bits",
         ),
         (
             "args.n * args.n > 0.0",
             json!({"n": 1e300}),
-            "a result is too large",
+            "a decimal result is too large",
         ),
         (
             "int(args.n) == 1",
@@ -237,7 +237,7 @@ fn rejects_invalid_conditions_with_their_position() {
         ),
         (
             "arg.n == 3",
-            "column 1: unknown name arg; do you mean args?",
+            "column 1: unknown name arg; did you mean args?",
         ),
         (
             "request.path == ''",
@@ -245,7 +245,7 @@ fn rejects_invalid_conditions_with_their_position() {
         ),
         (
             "tool.readonly",
-            "column 6: unknown field of tool readonly; do you mean read_only?",
+            "column 6: unknown field of tool readonly; did you mean read_only?",
         ),
         (
             "time.year == 2026",
@@ -257,7 +257,7 @@ fn rejects_invalid_conditions_with_their_position() {
         ),
         (
             "args.a.startswith('b')",
-            "column 8: unknown function startswith; do you mean startsWith?",
+            "column 8: unknown function startswith; did you mean startsWith?",
         ),
         (
             "startsWith(args.a, 'b')",
@@ -293,11 +293,11 @@ fn rejects_invalid_conditions_with_their_position() {
         ),
         (
             "args.a.matches('(')",
-            "column 16: this pattern is invalid: unclosed group",
+            "column 16: the pattern of matches() is not a valid regular expression: unclosed group",
         ),
         (
             "args.a.matches('(a{1000}){1000}')",
-            "column 16: this pattern needs more than 262144 bytes once compiled; write a shorter one",
+            "column 16: the pattern of matches() needs more than 262144 bytes once compiled; write a shorter one",
         ),
         ("'a", "column 1: this string is not closed; ' is missing"),
         (
@@ -306,7 +306,7 @@ fn rejects_invalid_conditions_with_their_position() {
         ),
         (
             "'\\u12' == ''",
-            "column 1: this escape needs 4 hexadecimal digits that are a Unicode character",
+            "column 1: this escape sequence needs 4 hexadecimal digits that denote a Unicode character",
         ),
         (
             "r'a' == ''",
@@ -325,10 +325,13 @@ fn rejects_invalid_conditions_with_their_position() {
             "0x10 == 16",
             "column 1: hexadecimal numbers are not supported",
         ),
-        ("1a == 1", "column 1: a letter follows the number directly"),
+        (
+            "1a == 1",
+            "column 1: a letter or digit or _ directly follows a number",
+        ),
         (
             "args.n == 1 == true",
-            "column 13: comparisons cannot be chained; join two with &&",
+            "column 13: comparisons cannot be chained; join two comparisons with &&",
         ),
         (
             "1 == 'a'",
@@ -340,17 +343,17 @@ fn rejects_invalid_conditions_with_their_position() {
         ),
         (
             "args.n + 1 || 2",
-            "column 15: || needs true or false on both sides, not a number",
+            "column 15: || needs a boolean on both sides, not a number",
         ),
         ("!3", "column 2: ! cannot be applied to a number"),
         ("-'a' == 1", "column 2: - cannot be applied to a string"),
         (
             "size(args)",
-            "column 1: the result of the condition is a number, not true or false",
+            "column 1: the result of the condition is a number, not a boolean",
         ),
         (
             "'true'",
-            "column 1: the result of the condition is a string, not true or false",
+            "column 1: the result of the condition is a string, not a boolean",
         ),
         (
             "(args.on",
@@ -371,7 +374,7 @@ fn rejects_invalid_conditions_with_their_position() {
         ("args.größe == 1", "column 8: unexpected character 'ö'"),
         (
             "args.a\n  && arg.b",
-            "line 2, column 6: unknown name arg; do you mean args?",
+            "line 2, column 6: unknown name arg; did you mean args?",
         ),
     ] {
         assert_eq!(CelCondition::compile(text).unwrap_err(), why, "{text}");
@@ -384,7 +387,7 @@ fn a_condition_has_a_length_and_a_depth() {
     assert!(CelCondition::compile(&text(4092)).is_ok());
     assert_eq!(
         CelCondition::compile(&text(4093)).unwrap_err(),
-        "the condition has 4097 bytes; 4096 are allowed"
+        "the condition is 4097 bytes long, and the limit is 4096; shorten it"
     );
     let deep = |n: usize| format!("{}true{}", "(".repeat(n), ")".repeat(n));
     assert!(CelCondition::compile(&deep(62)).is_ok());
@@ -400,7 +403,7 @@ fn a_condition_has_a_length_and_a_depth() {
     ] {
         let why = CelCondition::compile(&text).unwrap_err();
         assert!(
-            why.ends_with("the condition is nested deeper than 64 levels"),
+            why.ends_with("the condition is nested more than 64 levels deep; simplify it"),
             "{why}"
         );
     }
@@ -430,7 +433,10 @@ fn every_evaluation_ends() {
         if !text.ends_with("|| true") {
             assert_eq!(
                 why,
-                Err("it needs more than 100000 steps; simplify it".to_owned()),
+                Err(
+                    "the evaluation needs more than 100000 steps; simplify the condition"
+                        .to_owned()
+                ),
                 "{text}"
             );
         }

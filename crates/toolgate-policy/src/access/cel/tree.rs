@@ -131,7 +131,7 @@ pub(super) enum StaticType {
 impl StaticType {
     pub(super) fn name(self) -> &'static str {
         match self {
-            StaticType::Bool => "true or false",
+            StaticType::Bool => "a boolean",
             StaticType::Number => "a number",
             StaticType::Text => "a string",
             StaticType::List => "a list",
@@ -201,7 +201,7 @@ impl CelExpr {
             CelExpr::Index(of, _) => format!("{}[…]", of.name()),
             CelExpr::Fact(fact) => {
                 let named = CallFact::ALL.iter().find(|(_, known)| known == fact);
-                named.map_or("a fact", |(name, _)| name).to_owned()
+                named.map_or("a field", |(name, _)| name).to_owned()
             }
             _ => CelExpr::UNNAMED.to_owned(),
         }

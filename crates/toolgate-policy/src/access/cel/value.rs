@@ -44,7 +44,7 @@ impl<'a> CelValue<'a> {
     pub(super) fn type_name(&self) -> &'static str {
         match self {
             CelValue::Null => "null",
-            CelValue::Bool(_) => "true or false",
+            CelValue::Bool(_) => "a boolean",
             CelValue::Int(_) => "an integer",
             CelValue::Float(_) => "a decimal number",
             CelValue::Text(_) | CelValue::Made(_) => "a string",

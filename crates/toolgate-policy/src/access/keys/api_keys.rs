@@ -269,12 +269,10 @@ impl ApiKeys {
         let key = known.keys.get(name);
         // A revoked key may already have a successor of the same name when this process reads the store.
         if caller.generation().is_some() && caller.generation() != key.map(|key| key.generation) {
-            return Some(
-                "the key of this caller was deleted; a new key of that name belongs to another caller".to_owned(),
-            );
+            return Some("the API key of this caller was deleted".to_owned());
         }
         let revoked = key?.view.end_reason(self.now())? == KeyEndReason::Revoked;
-        revoked.then(|| "the operator revoked the key of this caller".to_owned())
+        revoked.then(|| "the operator revoked the API key of this caller".to_owned())
     }
 
     pub(super) fn current_table(&self) -> Arc<ApiKeyTable> {

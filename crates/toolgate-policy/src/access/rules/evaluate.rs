@@ -82,16 +82,18 @@ impl AccessRules {
     /// Returns the default action without a matching rule.
     fn default_for(&self, item: &Item) -> (RuleAction, String) {
         match self.default_action {
-            Some(then) => (then, "no rule".to_owned()),
+            Some(then) => (then, "no rule matches".to_owned()),
             None if item.annotations().read_only => {
                 let kind = item.kind().as_str();
-                let why = format!("no rule: read-only {kind} of a trusted server");
+                let why =
+                    format!("no rule matches, and a trusted server marks the {kind} as read-only");
                 (RuleAction::Allow, why)
             }
-            None => (
-                RuleAction::Ask,
-                "no rule: not known to be read-only".to_owned(),
-            ),
+            None => {
+                let kind = item.kind().as_str();
+                let why = format!("no rule matches, and the {kind} is not known to be read-only");
+                (RuleAction::Ask, why)
+            }
         }
     }
 

@@ -13,7 +13,7 @@ impl GrantCondition {
         let when = CelCondition::compile(text)?;
         if when.reads_pinned() {
             return Err(
-                "the condition of a grant cannot use the pin state; only rules can".to_owned(),
+                "it reads tool.pinned, which only the conditions of rules can read".to_owned(),
             );
         }
         Ok(GrantCondition(when))
@@ -23,10 +23,10 @@ impl GrantCondition {
     pub(super) fn check_narrows(&self, item: &Item) -> Result<(), String> {
         // One resource has many spellings of its URI. Rules normalize them, a condition does not.
         if !matches!(item.kind(), ItemKind::Tool | ItemKind::Prompt) {
-            return Err("conditions are for tools and prompts, not for resources".to_owned());
+            return Err("a grant for a resource cannot have a condition; only grants for tools and prompts can".to_owned());
         }
         if !super::is_harmless(item) && !self.0.reads_args() {
-            return Err("it must use args: otherwise it does not narrow the grant".to_owned());
+            return Err("it does not read args, so it does not narrow the grant; add a comparison with an argument".to_owned());
         }
         Ok(())
     }

@@ -11,11 +11,12 @@ use toolgate_journal::AuditEntry;
 use toolgate_protocol::json::JsonKind;
 
 // Reasons why an approval cannot be remembered, each with what to do.
-const NO_USES_REASON: &str = "it would allow no later call; raise its number of uses";
+const NO_USES_REASON: &str =
+    "a grant with 0 uses would allow no later call; raise the number of uses";
 const SEVERAL_APPROVERS_REASON: &str =
-    "a call that needs several approvers needs them each time; approve this call only";
-const NEEDS_CONDITION_REASON: &str = "no trusted server annotates the item as read-only or not destructive; add a condition, or approve this call only";
-const EDITED_GRANT_REASON: &str = "its arguments were edited; approve this call only";
+    "the call needs several approvers, and needs them each time; approve this call only";
+const NEEDS_CONDITION_REASON: &str = "no trusted server marks the item as read-only or not destructive; add a condition, or approve this call only";
+const EDITED_GRANT_REASON: &str = "the arguments of the call were edited; approve this call only";
 const TOO_MANY_GRANTS_REASON: &str =
     "there are too many grants already; revoke some of them, or approve this call only";
 
@@ -295,11 +296,11 @@ fn stored_approval(
 
 fn check_editable(slip: &PendingApproval, edit: &Json) -> Result<(), ApprovalError> {
     let why = if slip.stored.item.kind() != ItemKind::Tool {
-        "only arguments of tools can be edited"
+        "only the arguments of a tool can be edited"
     } else if slip.stored.required_approvers > 1 {
-        "a call that needs several approvers cannot be edited; deny it with a reason"
+        "the call needs several approvers; deny it with a reason instead"
     } else if edit.kind() != JsonKind::Object {
-        "the arguments must be a JSON object"
+        "the edited arguments are not a JSON object"
     } else {
         return Ok(());
     };

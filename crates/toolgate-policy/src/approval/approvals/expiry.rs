@@ -123,7 +123,7 @@ impl ApprovalService {
                 Ok(WriteOutcome::Conflict) => {}
                 // The approval has ended in this process. The next process that checks it writes the end to the store.
                 Err(error) => {
-                    tracing::warn!(approval = %ending.id, %error, "cannot store that the approval has ended");
+                    tracing::warn!(approval = %ending.id, %error, "the end of an approval cannot be stored");
                 }
             }
         }

@@ -107,15 +107,17 @@ impl InProcessConfirm {
             return Ok(());
         }
         let why = match call.capabilities.elicitation {
-            true => "its arguments are too long for a form that a person could read",
+            true => {
+                "its arguments are too long for a form that a person can read; shorten the arguments"
+            }
             false => {
-                "this client cannot ask its user, because it does not support form elicitation"
+                "this client cannot ask its user, because it does not support form elicitation; use a client that supports it"
             }
         };
         Err(Error::new(
             ErrorKind::Refused(RefusalReason::Rule),
             format!(
-                "the call needs approval ({}), and {why}",
+                "refused: the call requires the approval of a person ({}), but {why}",
                 reasons.join("; ")
             ),
         ))

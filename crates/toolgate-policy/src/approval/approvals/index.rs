@@ -88,8 +88,8 @@ impl ApprovalIndex {
             return None;
         };
         let text = match reason {
-            Some(reason) => format!("denied by a person: {reason}"),
-            None => "denied by a person".to_owned(),
+            Some(reason) => format!("refused: a person denied this call: {reason}"),
+            None => "refused: a person denied this call".to_owned(),
         };
         Some(Error::new(
             ErrorKind::Refused(RefusalReason::Approver),
@@ -132,7 +132,7 @@ impl ApprovalIndex {
         };
         self.approvals.iter().find(over)?;
         let text = format!(
-            "denied: the call was not approved within {}",
+            "refused: nobody approved this call within {}; call again to request a new approval",
             humanize::duration(limits.approval_lifetime)
         );
         Some(Error::new(ErrorKind::Refused(RefusalReason::Expired), text))

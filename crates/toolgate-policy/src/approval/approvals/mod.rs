@@ -234,7 +234,7 @@ impl Confirms for ApprovalConfirm {
         let who = match self.quorum.required_approvers(&call.caller, item, call.name()) {
             0 | 1 => "a person decides: an approver in the console or terminal, or the user of the caller's client"
                 .to_owned(),
-            more => format!("{more} people decide, in the console or terminal"),
+            more => format!("{more} different people must approve, in the console or terminal"),
         };
         format!("{who}; not if a grant (remembered approval) covers the call")
     }

@@ -266,7 +266,7 @@ fn grant_holds(
     };
     when.evaluate(call, item).unwrap_or_else(|why| {
         let text = format!(
-            "the condition of {} cannot be evaluated: {why}",
+            "the condition of the grant {} cannot be evaluated: {why}",
             grant.view.id
         );
         call.decision_log.add("confirm", "stricter", text);

@@ -124,7 +124,7 @@ impl fmt::Display for ApprovalError {
             ApprovalError::SameApprover => f.write_str("you already approved this call; another person must approve it too"),
             ApprovalError::OwnCall => f.write_str("you made this call; another person must decide"),
             ApprovalError::GrantUnkept(error) => {
-                write!(f, "the call is approved, but the grant was not stored: {error}; the next call needs an approval again")
+                write!(f, "the call is approved, but the grant was not stored, so the next call needs an approval again: {error}")
             }
             ApprovalError::NotStored(error) | ApprovalError::NotAudited(error) => error.fmt(f),
         }

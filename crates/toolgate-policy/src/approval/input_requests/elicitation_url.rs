@@ -22,7 +22,7 @@ impl ElicitationUrl {
     pub(super) fn read(url: &str, loopback: bool) -> Result<ElicitationUrl, &'static str> {
         let odd = |c: char| c.is_whitespace() || c.is_control() || c == '\\';
         if url.chars().any(odd) {
-            return Err("it contains spaces or backslashes");
+            return Err("it contains white space, control characters or backslashes");
         }
         let (scheme, rest) = url.split_once("://").ok_or("it is not an https URL")?;
         let plain = scheme.eq_ignore_ascii_case("http");
@@ -48,7 +48,10 @@ impl ElicitationUrl {
                 || matches!(c, '-' | '.' | '_')
                 || (c == ':' && authority.starts_with('['))
         };
-        if host.trim_matches('.').is_empty() || !host.chars().all(fits) {
+        if host.trim_matches('.').is_empty() {
+            return Err("it has no host");
+        }
+        if !host.chars().all(fits) {
             return Err("its host has characters that cannot be displayed safely");
         }
         let is_loopback = || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback());

@@ -49,7 +49,9 @@ fn explain(
 }
 
 fn unusable(why: &str) -> String {
-    format!("the server's form has an unusable schema: {why}")
+    format!(
+        "the requestedSchema of the form cannot be used: {why}; the author of the server has to correct it"
+    )
 }
 
 /// Returns the fields that the form does not name.
@@ -129,14 +131,18 @@ pub(super) async fn check_form_responses(round: &mut Round) -> Result<(), String
         let content = match ElicitAnswer::read(answer) {
             Some(ElicitAnswer::Accept(content)) => content,
             Some(ElicitAnswer::Decline | ElicitAnswer::Cancel) => continue,
-            None => return Err("its action must be accept, decline or cancel".to_owned()),
+            None => {
+                return Err(
+                    "its \"action\" must be \"accept\", \"decline\" or \"cancel\"".to_owned(),
+                );
+            }
         };
         let content =
             content.map_or_else(|| Value::Object(Map::new()), |content| content.to_value());
         let compiled: Arc<_> = schema::compiled(&requested, &SchemaBounds::default());
         let found = match schema::check(&compiled, &content, RequiredDefaults::Optional) {
             CheckResult::Ready(found) => found,
-            CheckResult::Pending(found) => found.await?,
+            CheckResult::Pending(found) => found.await.map_err(|why| why.to_string())?,
         };
         explain(&compiled, &content, found)?;
     }

@@ -26,12 +26,8 @@ pub(super) fn find_secret_request(params: &Json) -> Option<(String, &'static str
     let referred = seen
         .warned
         .filter(|_| seen.takes_text && refers_back(&seen.rest));
-    seen.found.or(referred.map(|what| {
-        (
-            "a text that refers to the secret in a warning".to_owned(),
-            what,
-        )
-    }))
+    seen.found
+        .or(referred.map(|what| ("a text that refers back to a warning".to_owned(), what)))
 }
 
 #[derive(Default)]

@@ -123,9 +123,7 @@ impl InputRequestPolicy {
 
 /// Returns the error for an invalid form response.
 fn invalid_response(server: &str, why: &str, trail: &DecisionLog) -> Error {
-    let text = format!(
-        "the response to the form of the server {server} is invalid and was not sent: {why}"
-    );
+    let text = format!("the response to the form from the server {server} was not sent: {why}");
     trail.add(NAME, "refuse", text.as_str());
     Error::new(ErrorKind::InvalidArguments(Vec::new()), text)
 }

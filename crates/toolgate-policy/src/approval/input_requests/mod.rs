@@ -155,7 +155,7 @@ impl InputRequestPolicy {
             InputRequestKind::Roots if self.roots.of(server) => Ok(()),
             InputRequestKind::Roots => Err(disabled_error(
                 server,
-                "list the roots of its caller",
+                "list the roots of the client",
                 "roots = false",
             )),
         };
@@ -178,7 +178,7 @@ impl InputRequestPolicy {
         }
         if let Some((place, what)) = form_secrets::find_secret_request(params) {
             let what =
-                format!("a form of the server {server} asks for a secret: {place} has {what:?}");
+                format!("a form from the server {server} asks for a secret ({what:?}) in {place}");
             if forms == ElicitationPolicy::Check {
                 return Err(Error::new(
                     ErrorKind::Refused(RefusalReason::BlockedResult),
@@ -256,8 +256,11 @@ impl InputRequestPolicy {
             SamplingPolicy::Unlimited => return Ok(()),
             SamplingPolicy::RateLimited(quota) => {
                 bound_sampling(server, params, self.max_tokens.of(server))?;
-                self.rate
-                    .take_for(caller, &format!("{server} for sampling requests"), quota)?;
+                self.rate.take_for(
+                    caller,
+                    &format!("sampling requests from the server {server}"),
+                    quota,
+                )?;
             }
             SamplingPolicy::Ask => bound_sampling(server, params, self.max_tokens.of(server))?,
         }
@@ -293,12 +296,12 @@ impl InputRequestPolicy {
             ),
             RequiredCapability::SamplingTools => (
                 has.sampling_tools && !left.sampling_tools,
-                "offer tools to the model of its caller",
+                "include tools in sampling requests",
                 "not permitted for any server",
             ),
             RequiredCapability::Roots => (
                 has.roots && !left.roots,
-                "list the roots of its caller",
+                "list the roots of the client",
                 "roots = false",
             ),
             // Not an input request, for example tasks.
@@ -324,7 +327,7 @@ fn bound_sampling(server: &str, params: &mut Json, most: u64) -> Result<(), Erro
     if params.get("tools").is_some() || params.get("toolChoice").is_some() {
         return Err(disabled_error(
             server,
-            "offer tools to the model of its caller",
+            "include tools in sampling requests",
             "not permitted for any server",
         ));
     }

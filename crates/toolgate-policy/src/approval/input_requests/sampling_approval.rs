@@ -78,7 +78,7 @@ fn serialize_requests(questions: &InputRequests) -> String {
 fn sampling_tool(item: &Item) -> Result<Item, Error> {
     let definition = serde_json::json!({
         "name": elicitation::SAMPLING,
-        "description": "Sampling requests of this server to the model of its caller",
+        "description": "Sampling requests from this server to the model of the caller",
         "inputSchema": {"type": "object"},
     });
     let definition = Definition::tool(Json::from_value(&definition));
@@ -114,15 +114,14 @@ impl InputRequestPolicy {
         mut questions: InputRequests,
     ) -> Result<Outcome, Error> {
         let Some(person) = &self.approval else {
-            let text =
-                "refused: a sampling request needs an approval, and no approver is available here";
+            let text = "refused: a sampling request requires the approval of a person, but no approver is available here; ask the operator to allow the request without approval";
             call.decision_log.add(NAME, "refuse", text);
             return Err(Error::new(ErrorKind::Refused(RefusalReason::Rule), text));
         };
         let tool = Arc::new(sampling_tool(item)?);
         let about = sampling_call(call, &tool, &questions);
         let why = format!(
-            "the server {} sends a sampling request to the model of {}",
+            "the server {} asks to use the model of {} (sampling)",
             item.origin.server, call.caller
         );
         match person.request_approval(&about, &tool, vec![why]).await? {
@@ -156,7 +155,7 @@ impl InputRequestPolicy {
 fn apply_edit(questions: &mut InputRequests, written: &Json) -> Result<(), Error> {
     for ask in &mut questions.requests {
         if let InputRequestKind::Sample(params) = &mut ask.kind {
-            let text = "refused: the approver edited the sampling requests of this call and left one of them out; call again";
+            let text = "refused: the approver edited the sampling requests of this call and removed one of them; call again";
             let new = written.get(&ask.key);
             *params =
                 new.ok_or_else(|| Error::new(ErrorKind::Refused(RefusalReason::Approver), text))?;

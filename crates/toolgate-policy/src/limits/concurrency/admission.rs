@@ -50,7 +50,7 @@ impl AdmissionLimit {
         let count = held.by_caller.get_mut(caller);
         let own = count.as_ref().map_or(0, |count| **count);
         let why = match (own >= self.per_caller, all >= self.total) {
-            (true, _) => describe_count(own, " of this caller"),
+            (true, _) => describe_count(own, " from this caller"),
             (_, true) => describe_count(all, ""),
             _ => {
                 match count {
@@ -68,8 +68,8 @@ impl AdmissionLimit {
 
 fn describe_count(count: usize, of: &str) -> String {
     match count {
-        1 => format!("1 call{of} runs or waits already"),
-        _ => format!("{count} calls{of} run or wait already"),
+        1 => format!("1 call{of} is already running or waiting"),
+        _ => format!("{count} calls{of} are already running or waiting"),
     }
 }
 

@@ -122,7 +122,7 @@ impl ConcurrencyLimit {
 fn limit_error(full: &ReachedLimit, waited: Option<Duration>) -> Error {
     let waited = waited.map_or(String::new(), |wait| {
         format!(
-            " and no slot became free within {}",
+            ", and no slot became free within {}",
             humanize::duration(wait)
         )
     });

@@ -128,14 +128,14 @@ pub(super) enum ReachedLimit {
 impl fmt::Display for ReachedLimit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (count, of) = match self {
-            ReachedLimit::Caller(count) => (count, " of this caller".to_owned()),
-            ReachedLimit::Tool(tool, count) => (count, format!(" of {tool}")),
-            ReachedLimit::Server(server, count) => (count, format!(" of the server {server}")),
+            ReachedLimit::Caller(count) => (count, " from this caller".to_owned()),
+            ReachedLimit::Tool(tool, count) => (count, format!(" to {tool}")),
+            ReachedLimit::Server(server, count) => (count, format!(" to the server {server}")),
             ReachedLimit::All(count) => (count, String::new()),
         };
         match count {
-            1 => write!(f, "1 call{of} runs already"),
-            _ => write!(f, "{count} calls{of} run already"),
+            1 => write!(f, "1 call{of} is already running"),
+            _ => write!(f, "{count} calls{of} are already running"),
         }
     }
 }

@@ -48,21 +48,21 @@ fn one_over_each_bound_waits_and_one_over_the_queue_is_refused() {
             caps(1, 9, 9, 9),
             "a",
             "u",
-            "1 call of this caller runs already",
+            "1 call from this caller is already running",
         ),
         (
             caps(9, 1, 9, 9),
             "b",
             "t",
-            "1 call of server.t runs already",
+            "1 call to server.t is already running",
         ),
         (
             caps(9, 9, 1, 9),
             "b",
             "u",
-            "1 call of the server server runs already",
+            "1 call to the server server is already running",
         ),
-        (caps(9, 9, 9, 1), "b", "u", "1 call runs already"),
+        (caps(9, 9, 9, 1), "b", "u", "1 call is already running"),
     ] {
         let at_once = ConcurrencyLimit::with_queue(bounds);
         let first = runs(&at_once, "a", "t");
@@ -105,7 +105,7 @@ fn what_is_in_hand_is_bounded_before_anything_is_looked_up() {
     };
     assert_eq!(
         error.public_message(),
-        "too many concurrent calls: 4 calls of this caller run or wait already; try again when one has completed"
+        "too many concurrent calls: 4 calls from this caller are already running or waiting; try again when one has completed"
     );
     let _others: Vec<_> = (0..2)
         .map(|_| at_once.admission.admit(&b.limit_subject()).unwrap())
@@ -208,7 +208,7 @@ async fn nobody_waits_for_ever() {
     assert_eq!(began.elapsed(), Duration::from_secs(10));
     assert_eq!(
         error.public_message(),
-        "too many concurrent calls: 1 call of this caller runs already and no slot became free within 10 s; try again when one has completed"
+        "too many concurrent calls: 1 call from this caller is already running, and no slot became free within 10 s; try again when one has completed"
     );
     assert!(matches!(error.kind(), ErrorKind::Busy(_)));
 }

@@ -124,10 +124,7 @@ impl MediaSanitizer {
     /// Withholds a resource part if its blob is not Base64, or if it claims to be an image or audio and is not.
     fn part(&self, part: &mut Json) -> Option<String> {
         part.get("blob")?;
-        let why = format!(
-            "the data of a resource: {}",
-            self.judge(part, "blob", None).err()?
-        );
+        let why = format!("a resource: {}", self.judge(part, "blob", None).err()?);
         let mut o = ObjectWriter::new();
         if let Some(uri) = part.get("uri") {
             o.raw("uri", &uri);
@@ -141,14 +138,16 @@ impl MediaSanitizer {
     fn judge(&self, json: &Json, member: &str, must: Option<&str>) -> Result<(), String> {
         let data = json.get(member);
         let Some(data) = data.as_ref().and_then(Json::str_cow) else {
-            return Err("it has no data".to_owned());
+            return Err(format!("its \"{member}\" is missing or not a string"));
         };
         if data.len() > self.max_base64_bytes {
             let (size, most) = (
                 humanize::size(data.len()),
                 humanize::size(self.max_base64_bytes),
             );
-            return Err(format!("its Base64 is {size} large, the limit is {most}"));
+            return Err(format!(
+                "its Base64 text is {size} long, and the limit is {most}"
+            ));
         }
         let start = base64::decode_start(&data).ok_or("its data is not Base64")?;
         let said = json.get("mimeType").and_then(|m| m.string());
@@ -166,7 +165,7 @@ impl MediaSanitizer {
             .to_ascii_lowercase();
         match must {
             Some(family) if !said.starts_with(family) => Err(format!(
-                "its MIME type is {}, but a block of this kind needs {family}…",
+                "its MIME type is {}, but a block of this kind needs one that begins with {family}",
                 humanize::printable(&said)
             )),
             None if !said.starts_with("image/") && !said.starts_with("audio/") => Ok(()),

@@ -53,7 +53,10 @@ const MEDIA_FORMATS: [MediaFormat; 15] = [
 /// Checks that data matches its declared MIME type.
 pub(super) fn check(said: &str, start: &[u8]) -> Result<(), String> {
     if said == "image/svg+xml" {
-        return Err("it is SVG, which can hold scripts; the server may send it as text".to_owned());
+        return Err(
+            "it is SVG, which can contain scripts; the server can send it as text instead"
+                .to_owned(),
+        );
     }
     let Some((_, is)) = MEDIA_FORMATS
         .iter()
@@ -69,7 +72,7 @@ pub(super) fn check(said: &str, start: &[u8]) -> Result<(), String> {
     }
     let really = MEDIA_FORMATS.iter().find(|(_, is)| is(start));
     let really = really.and_then(|(names, _)| names.first()).copied();
-    let really = really.unwrap_or("something else");
+    let really = really.unwrap_or("of another type");
     Err(format!("its MIME type is {said}, but its data is {really}"))
 }
 

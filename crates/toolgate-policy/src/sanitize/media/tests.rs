@@ -103,11 +103,11 @@ fn what_cannot_be_checked_is_withheld() {
         ),
         (
             json!({"type": "image", "mimeType": "image/png", "data": ""}),
-            "something else",
+            "of another type",
         ),
         (
             json!({"type": "resource", "resource": {"uri": "a:b", "mimeType": "image/png", "blob": STANDARD.encode("<html>")}}),
-            "something else",
+            "of another type",
         ),
         (
             json!({"type": "resource", "resource": {"uri": "a:b", "blob": "<html>"}}),

@@ -41,8 +41,9 @@ impl SecretAllowlist {
                 "AND" | "&&" => true,
                 "OR" | "||" => false,
                 other => {
-                    let text =
-                        format!("the condition {other:?} is unknown; write \"OR\" or \"AND\"");
+                    let text = format!(
+                        "the condition {other:?} of an allowlist is unknown; use \"OR\" or \"AND\""
+                    );
                     return Err((word.span().start, text));
                 }
             },
@@ -62,7 +63,7 @@ impl SecretAllowlist {
             Some((_, "line")) => AllowlistTarget::Line,
             Some((word, other)) => {
                 let text = format!(
-                    "the regexTarget {other:?} is unknown; write \"secret\", \"match\" or \"line\""
+                    "the regexTarget {other:?} of an allowlist is unknown; use \"secret\", \"match\" or \"line\""
                 );
                 return Err((word.span().start, text));
             }

@@ -13,6 +13,7 @@ use super::{
 use serde::{Deserialize, de::IgnoredAny};
 use std::{collections::HashSet, fmt};
 use toml::Spanned;
+use toolgate_protocol::plural::count_of;
 
 /// Minimum length of a keyword, in bytes: the search compares aligned pairs of bytes.
 pub(super) const MIN_KEYWORD_BYTES: usize = 3;
@@ -101,7 +102,7 @@ impl SecretRules {
             let at = file.rules[MAX_RULES].span().start;
             return Err(wrong(
                 at,
-                format!("more than {MAX_RULES} rules; split the file"),
+                format!("the file has more than {MAX_RULES} rules; split it into several files"),
             ));
         }
         let shared = file.allowlists.into_iter().chain(file.allowlist);
@@ -112,7 +113,7 @@ impl SecretRules {
             let id = rule.id.get_ref().clone();
             check_id(&rule.id)?;
             if !ids.insert(id.clone()) {
-                let text = format!("another rule has the id {id:?}; choose a different id");
+                let text = format!("another rule already has the id {id:?}; choose a different id");
                 return Err(wrong(rule.id.span().start, text));
             }
             match rule.left_out() {
@@ -135,10 +136,10 @@ fn check_id(id: &Spanned<String>) -> Result<(), SecretRulesError> {
     if (1..=MAX_ID_BYTES).contains(&text.len()) && text.bytes().all(plain) {
         return Ok(());
     }
-    let write = "write 1 to 64 lower-case letters, digits and \"-\"";
+    let write = "use 1 to 64 lower-case letters, digits and \"-\"";
     Err(wrong(
         id.span().start,
-        format!("the id {text:?} cannot be used in a redaction mark; {write}"),
+        format!("the rule id {text:?} cannot be used in a redaction placeholder; {write}"),
     ))
 }
 
@@ -224,7 +225,7 @@ impl RuleTable {
     /// Returns the reason why the rule does not apply to text.
     fn left_out(&self) -> Option<&'static str> {
         match (&self.regex, &self.path, &self.required) {
-            (_, Some(_), _) => Some("it applies to file paths, and only text is searched"),
+            (_, Some(_), _) => Some("it applies to file paths, but only text is searched"),
             (_, _, Some(_)) => Some("it depends on other rules, which is not supported"),
             (None, ..) => Some("it has no regex to search for"),
             _ => None,
@@ -239,7 +240,7 @@ impl RuleTable {
     ) -> Result<SecretRule, SecretRulesError> {
         let id = self.id.into_inner();
         let Some(regex) = self.regex else {
-            return Err(wrong(at, format!("rule {id:?} has no regex")));
+            return Err(wrong(at, format!("rule {id:?} has no regex; add one")));
         };
         let compiled = match is_foreign {
             true => Some(CompiledRule::new(regex.get_ref()).map_err(|why| {
@@ -253,8 +254,10 @@ impl RuleTable {
             && *group.get_ref() >= compiled.pattern.captures_len()
         {
             let (is, has) = (group.get_ref(), compiled.pattern.captures_len() - 1);
-            let text =
-                format!("secretGroup of rule {id:?} is {is}, but its regex has {has} groups");
+            let text = format!(
+                "the secretGroup of rule {id:?} is {is}, but the regex of the rule has only {}; correct one of the two",
+                count_of(has as u64, "group")
+            );
             return Err(wrong(group.span().start, text));
         }
         let keywords = keywords(&id, &self.keywords, &regex, is_foreign)?;
@@ -287,7 +290,7 @@ fn keywords(
         let computed = computed_keywords(regex.get_ref());
         return computed.ok_or_else(|| {
             let text = format!(
-                "rule {id:?} has no keywords, and its regex does not begin with fixed text; add keywords = [\"…\"] in lower case, one of which must be in every match"
+                "rule {id:?} has no keywords, and its regex does not begin with fixed text; add keywords = [\"…\"] in lower case, at least one of which is in every match"
             );
             wrong(regex.span().start, text)
         });
@@ -300,7 +303,7 @@ fn keywords(
             false => Err(wrong(
                 keyword.span().start,
                 format!(
-                    "the keyword {text:?} of rule {id:?} must have {MIN_KEYWORD_BYTES} to {MAX_KEYWORD_BYTES} characters"
+                    "the keyword {text:?} of rule {id:?} must be {MIN_KEYWORD_BYTES} to {MAX_KEYWORD_BYTES} bytes long"
                 ),
             )),
         }

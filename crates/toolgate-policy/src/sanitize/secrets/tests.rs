@@ -312,7 +312,7 @@ regexes = ["zed-99"]
     assert_eq!(rules.len(), 2);
     assert_eq!(
         rules.notes(),
-        ["rule \"of-files\" is skipped: it applies to file paths, and only text is searched"]
+        ["rule \"of-files\" is skipped: it applies to file paths, but only text is searched"]
     );
     let found = |text: &str| found_by(file, text).join("; ");
     assert_eq!(
@@ -361,23 +361,23 @@ fn a_rule_that_cannot_be_used_is_an_error_that_names_it() {
         (
             rule("regex = \"abcd\"\nkeywords = [\"ab\"]"),
             49,
-            "the keyword \"ab\" of rule \"acme\" must have 3 to 64",
+            "the keyword \"ab\" of rule \"acme\" must be 3 to 64 bytes long",
         ),
         (
             rule("regex = \"abcd\"\nsecretGroup = 1"),
             51,
-            "secretGroup of rule \"acme\" is 1, but its regex has 0 groups",
+            "the secretGroup of rule \"acme\" is 1, but the regex of the rule has only 0 groups",
         ),
         (rule("regx = \"abcd\""), 22, "unknown field `regx`"),
         (
             rule("regex = \"abcd\"\n[[rules]]\nid = \"acme\"\nregex = \"x\""),
             52,
-            "another rule has the id \"acme\"",
+            "another rule already has the id \"acme\"",
         ),
         (
             "[[rules]]\nid = \"A b\"\nregex = \"abcd\"".to_owned(),
             15,
-            "the id \"A b\" cannot be used in a redaction mark",
+            "the rule id \"A b\" cannot be used in a redaction placeholder",
         ),
     ] {
         let error = SecretRules::parse(&file).unwrap_err();

@@ -30,12 +30,18 @@ pub(super) fn problems(prompt: &Definition, arguments: &Json) -> Vec<SchemaViola
 pub(super) fn completion_problems(of: &Definition, arguments: &Json) -> Vec<SchemaViolation> {
     let name = arguments.get("argument").and_then(|a| a.get("name"));
     let name = name.and_then(|n| n.string()).unwrap_or_default();
-    let known = match of.kind() {
-        ItemKind::Prompt => of.prompt_arguments().iter().any(|a| a.name == name),
+    if of.kind() != ItemKind::Prompt {
         // Only the server knows the variables of a template.
-        _ => !name.is_empty(),
-    };
-    if known {
+        return match name.is_empty() {
+            true => vec![problem(
+                &name,
+                "the name of a variable of the template".to_owned(),
+                "an empty name",
+            )],
+            false => Vec::new(),
+        };
+    }
+    if of.prompt_arguments().iter().any(|a| a.name == name) {
         return Vec::new();
     }
     vec![problem(
@@ -53,7 +59,10 @@ fn expected_arguments(prompt: &Definition) -> String {
         .collect();
     match names.is_empty() {
         true => "no arguments".to_owned(),
-        false => truncate(&sanitize_text(&format!("one of {}", names.join(", ")))),
+        false => truncate(&sanitize_text(&format!(
+            "one of the arguments {}",
+            names.join(", ")
+        ))),
     }
 }
 

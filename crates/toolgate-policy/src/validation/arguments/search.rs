@@ -23,7 +23,7 @@ pub(crate) trait ArgumentSearch {
 pub(crate) fn search_arguments(call: &Call, search: &impl ArgumentSearch) -> Option<String> {
     let mut found = FoundMatches::default();
     if call.op == Op::Resource {
-        found.add("URI", search.matches("", call.name()));
+        found.add("the URI", search.matches("", call.name()));
     }
     let raw = call.arguments().raw();
     if search.may_match(raw.as_str()) {
@@ -52,7 +52,11 @@ impl FoundMatches {
             match value.kind() {
                 JsonKind::Object => {
                     for (key, member) in value.members() {
-                        self.add(&format!("{at} (a name)"), search.matches("", &key));
+                        let place = match at.as_str() {
+                            "" => "the name of an argument".to_owned(),
+                            at => format!("a key in {at}"),
+                        };
+                        self.add(&place, search.matches("", &key));
                         let at = schema::pointer_step(&at, &SecretRedactor::redact_text(&key));
                         open.push((at, key.into_owned(), member));
                     }

@@ -62,21 +62,18 @@ fn syntax_problem(uri: &str) -> Option<(&'static str, &'static str)> {
         && letters.all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c));
     if !good {
         return Some((
-            "a URI with a scheme, such as file:///a",
-            "a scheme with other characters",
+            "a URI with a valid scheme, such as file:///a",
+            "an invalid scheme",
         ));
     }
     if rest.chars().any(|c| c.is_control() || c.is_whitespace()) {
         return Some((
-            "a URI without spaces and control characters",
-            "a URI that contains some",
+            "a URI without white space or control characters",
+            "a URI that contains one of them",
         ));
     }
     if has_parent_segment(rest) {
-        return Some((
-            "a URI without .. in its path",
-            "a path that leads out of its folder",
-        ));
+        return Some(("a URI without .. in its path", "a path with .. in it"));
     }
     None
 }

@@ -21,7 +21,9 @@ pub fn check_schemas(tool: &Definition, bounds: &SchemaBounds) -> Result<(), Str
     let whole = |which: &str, compiled: &CompiledSchema| match compiled {
         Err(why) => Err(format!("its {which} cannot be used: {why}; correct it")),
         Ok(schema) => match schema.skipped.first() {
-            Some(keyword) => Err(format!("its {which} cannot be used: {keyword}; correct it")),
+            Some(keyword) => Err(format!(
+                "a part of its {which} cannot be checked: {keyword}; correct it"
+            )),
             None => Ok(()),
         },
     };

@@ -41,7 +41,7 @@ const DATA_KEYWORDS: [&str; 5] = ["const", "enum", "default", "example", "exampl
 pub(super) fn check_size(schema: &Json, most: usize) -> Result<(), String> {
     match schema.as_str().len() {
         bytes if bytes > most => Err(format!(
-            "it is {} long, the limit is {}",
+            "the schema is {} long, and the limit is {}",
             humanize::size(bytes),
             humanize::size(most)
         )),
@@ -101,12 +101,15 @@ impl<'a> SchemaGraph<'a> {
             let at = graph.parts.len();
             if depth > bounds.depth {
                 return Err(format!(
-                    "its schemas are nested more than {} levels deep",
+                    "its subschemas are nested more than {} levels deep",
                     bounds.depth
                 ));
             }
             if at >= bounds.subschemas {
-                return Err(format!("it has more than {} subschemas", bounds.subschemas));
+                return Err(format!(
+                    "the schema has more than {} subschemas",
+                    bounds.subschemas
+                ));
             }
             let base = if at > 0 && schema.get("$id").is_some_and(Value::is_string) {
                 at
@@ -127,7 +130,7 @@ impl<'a> SchemaGraph<'a> {
             }
             if graph.patterns > bounds.patterns {
                 return Err(format!(
-                    "it has more than {} regular expressions",
+                    "the schema has more than {} regular expressions",
                     bounds.patterns
                 ));
             }

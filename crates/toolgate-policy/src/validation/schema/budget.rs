@@ -6,7 +6,7 @@
 use super::{CompiledSchema, SchemaValidator, cost::MAX_VALUE_DEPTH, problems};
 use crate::catch_panic::with_panics_withheld;
 use serde_json::Value;
-use std::{sync::Arc, time::Duration};
+use std::{fmt, sync::Arc, time::Duration};
 use tokio::sync::Semaphore;
 use toolgate_core::{BoxFuture, JsonView, SchemaViolation};
 
@@ -24,7 +24,31 @@ pub(crate) enum CheckResult {
     /// The check ran inline.
     Ready(Vec<SchemaViolation>),
     /// The check runs on a blocking thread, or times out.
-    Pending(BoxFuture<'static, Result<Vec<SchemaViolation>, String>>),
+    Pending(BoxFuture<'static, Result<Vec<SchemaViolation>, CheckFailure>>),
+}
+
+/// Reason why a check has no outcome.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum CheckFailure {
+    /// The check ran longer than this time.
+    TimedOut(Duration),
+    /// The check stopped, for example because of a panic.
+    Stopped,
+}
+
+impl fmt::Display for CheckFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            CheckFailure::TimedOut(time) => write!(
+                f,
+                "validation against the schema took longer than {} ms",
+                time.as_millis()
+            ),
+            CheckFailure::Stopped => {
+                f.write_str("validation against the schema stopped because of an internal error")
+            }
+        }
+    }
 }
 
 /// Returns whether a short unparsed value fits a plain schema, as nearly all do; `false` if that needs a parsed
@@ -92,11 +116,8 @@ pub(crate) fn check(
     CheckResult::Pending(Box::pin(async move {
         match tokio::time::timeout(time, work).await {
             Ok(Ok(found)) => Ok(found),
-            Ok(Err(())) => Err("checking it against its schema failed".to_owned()),
-            Err(_) => Err(format!(
-                "checking it against its schema took longer than {} ms",
-                time.as_millis()
-            )),
+            Ok(Err(())) => Err(CheckFailure::Stopped),
+            Err(_) => Err(CheckFailure::TimedOut(time)),
         }
     }))
 }
@@ -122,9 +143,9 @@ fn nanos(time: Duration) -> u64 {
 fn too_much(time: Duration) -> SchemaViolation {
     SchemaViolation::new(
         "",
-        "a value that is cheaper to check against this schema",
+        "a value that can be validated against this schema in time",
         format!(
-            "a value that could take longer than {} ms to check (`schema_milliseconds`)",
+            "a value whose validation could take longer than {} ms (`schema_milliseconds`)",
             time.as_millis()
         ),
     )

@@ -275,7 +275,7 @@ pub(super) fn of(graph: &SchemaGraph<'_>, edges: &ReferenceEdges) -> Result<Chec
 }
 
 fn too_much() -> String {
-    "checking it would take too long".to_owned()
+    "validation against the schema would take too long".to_owned()
 }
 
 /// The known locations; two that the same subschemas examine equally often are one.
@@ -452,6 +452,6 @@ fn order(same: &[Vec<usize>]) -> Result<Vec<usize>, String> {
     }
     match order.len() == same.len() {
         true => Ok(order),
-        false => Err("it refers to itself without end".to_owned()),
+        false => Err("the schema refers to itself without end".to_owned()),
     }
 }

@@ -46,7 +46,7 @@ impl SchemaDialect {
 pub(super) fn of(graph: &SchemaGraph<'_>) -> Result<SchemaDialect, String> {
     let named = |schema| match schema_uri(schema).map(|uri| (uri, known(uri))) {
         Some((uri, None)) => Err(format!(
-            "its dialect {uri:?} is not supported; 2020-12, 2019-09, draft-07, draft-06 and draft-04 are"
+            "the dialect {uri:?} is not supported; the supported dialects are 2020-12, 2019-09, draft-07, draft-06 and draft-04"
         )),
         Some((_, dialect)) => Ok(dialect),
         None => Ok(None),
@@ -59,7 +59,7 @@ pub(super) fn of(graph: &SchemaGraph<'_>) -> Result<SchemaDialect, String> {
     for part in graph.parts.iter().skip(1) {
         let inner = named(part.schema)?.unwrap_or(root);
         if inner.draft() != root.draft() && root.draft() != Draft::Draft202012 {
-            return Err("it mixes two dialects".to_owned());
+            return Err("the schema mixes two dialects (\"$schema\")".to_owned());
         }
     }
     Ok(root)

@@ -186,7 +186,7 @@ impl EcmaTranslator<'_> {
             .take_while(|c| c.is_ascii_alphabetic())
             .collect();
         if flags.contains('x') || self.rest.peek() == Some(&'#') {
-            return Err("its flags or comments have no equivalent in ECMA-262".to_owned());
+            return Err("the flag x and comments have no equivalent in ECMA-262".to_owned());
         }
         // A group name may hold characters that mean something elsewhere, but not these.
         while let Some(c) = self
@@ -275,7 +275,7 @@ impl EcmaTranslator<'_> {
     }
 }
 
-const NO_CHAR: &str = "an escape does not name a character";
+const NO_CHAR: &str = "an escape is incomplete or does not denote a character";
 
 #[cfg(test)]
 mod tests {

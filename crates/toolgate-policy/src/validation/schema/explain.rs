@@ -35,7 +35,7 @@ impl SchemaProblems {
 pub(crate) fn problems(schema: &SchemaValidator, value: &Value) -> Vec<SchemaViolation> {
     if too_deep(value, schema.depth) {
         let expected = format!(
-            "at most {} levels of nesting, the limit for this schema",
+            "at most {} levels of nesting (the limit for this schema)",
             schema.depth
         );
         return vec![SchemaViolation::new("", expected, "more")];
@@ -73,7 +73,7 @@ fn found(schema: &SchemaValidator, validator: &Validator, value: &Value) -> Vec<
     if !schema.cost.may_list_errors(value) {
         return vec![SchemaViolation::new(
             "",
-            "a value that fits the schema; there are too many errors to list",
+            "a value that fits the schema (there are too many errors to list)",
             describe_value(value, true),
         )];
     }
@@ -147,7 +147,7 @@ pub(crate) fn pointer_step(path: &str, name: &str) -> String {
 pub(crate) fn unknown_member(what: &str, name: &str, known: Option<&Map<String, Value>>) -> String {
     let near = known.and_then(|known| nearest(name, known.keys()));
     match near {
-        Some(near) => format!("no {what} of this name; did you mean {near:?}?"),
+        Some(near) => format!("no {what} of this name (did you mean {near:?}?)"),
         None => format!("no {what} of this name{}", there_are(known)),
     }
 }
@@ -159,8 +159,8 @@ fn there_are(known: Option<&Map<String, Value>>) -> String {
         .map(|(name, _)| name.clone())
         .collect();
     match known.is_empty() {
-        true => "; there are none".to_owned(),
-        false => format!("; there are {}", names(&known)),
+        true => " (there are none)".to_owned(),
+        false => format!(" (there are {})", names(&known)),
     }
 }
 
@@ -209,7 +209,7 @@ fn expected(wrong: &Wrong) -> String {
             .map(|one| article(&one.to_string()))
             .collect::<Vec<_>>()
             .join(" or "),
-        Wrong::Required { .. } => "a value, it is required".to_owned(),
+        Wrong::Required { .. } => "a value, because it is required".to_owned(),
         Wrong::Enum { options } => format!("one of {options}"),
         Wrong::Constant { expected_value } => format!("exactly {expected_value}"),
         Wrong::Maximum { limit } => format!("at most {limit}"),
@@ -231,12 +231,12 @@ fn expected(wrong: &Wrong) -> String {
         Wrong::UnevaluatedItems { .. } => "no further items".to_owned(),
         Wrong::PropertyNames { .. } => "members with names that the schema allows".to_owned(),
         Wrong::AnyOf { .. } | Wrong::OneOfNotValid { .. } => {
-            "one of the forms in the schema".to_owned()
+            "a value that fits one of the forms in the schema".to_owned()
         }
         Wrong::OneOfMultipleValid { .. } => {
-            "exactly one of the forms in the schema; it fits several".to_owned()
+            "a value that fits only one of the forms in the schema, not several".to_owned()
         }
-        Wrong::Not { .. } => "another value; the schema excludes this one".to_owned(),
+        Wrong::Not { .. } => "another value, because the schema excludes this one".to_owned(),
         Wrong::FalseSchema => "nothing here".to_owned(),
         Wrong::Custom { message, .. } => message.clone(),
         Wrong::BacktrackLimitExceeded { .. } => {
@@ -247,12 +247,12 @@ fn expected(wrong: &Wrong) -> String {
 }
 
 fn names(names: &[String]) -> String {
-    names
-        .iter()
-        .take(MAX_SCHEMA_PROBLEMS)
-        .map(|name| format!("{name:?}"))
-        .collect::<Vec<_>>()
-        .join(", ")
+    let shown = names.iter().take(MAX_SCHEMA_PROBLEMS);
+    let mut shown: Vec<String> = shown.map(|name| format!("{name:?}")).collect();
+    if names.len() > MAX_SCHEMA_PROBLEMS {
+        shown.push(format!("and {} more", names.len() - MAX_SCHEMA_PROBLEMS));
+    }
+    shown.join(", ")
 }
 
 fn article(name: &str) -> String {

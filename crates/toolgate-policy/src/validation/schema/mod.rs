@@ -24,7 +24,7 @@ mod tests;
 pub use author::{check_schemas, fits_schema, unchecked_keywords, validate_value};
 pub use bounds::SchemaBounds;
 pub use budget::RequiredDefaults;
-pub(crate) use budget::{CheckResult, check, fits as fits_short};
+pub(crate) use budget::{CheckFailure, CheckResult, check, fits as fits_short};
 pub(crate) use cache::{CompiledSchema, compiled};
 pub(crate) use explain::{
     MAX_SCHEMA_PROBLEMS, SchemaProblems, describe_value, pointer_step, problems, truncate,

@@ -95,14 +95,14 @@ impl<'a> SchemaAnchors<'a> {
         let (id, fragment) = reference.split_once('#').unwrap_or((reference, ""));
         let outside = || {
             format!(
-                "its reference {reference:?} leads out of it; only references within a schema are followed"
+                "the reference {reference:?} leads out of the schema, and only references within a schema are followed"
             )
         };
         let base = match id {
             "" => base,
             id => *self.ids.get(id).ok_or_else(outside)?,
         };
-        let nowhere = || format!("its reference {reference:?} names no subschema");
+        let nowhere = || format!("the reference {reference:?} does not lead to a subschema");
         match fragment {
             "" => Ok(base),
             pointer if pointer.starts_with('/') => {

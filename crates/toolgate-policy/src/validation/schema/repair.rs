@@ -102,7 +102,7 @@ impl SchemaRepair {
             None => self.applicators |= remove(schema, &key),
         }
         let why = match key.as_str() {
-            "type" => "it does not name a type of JSON Schema",
+            "type" => "the value is not a type of JSON Schema",
             _ => why,
         };
         self.note(&at, why);
@@ -260,7 +260,7 @@ impl SchemaRepair {
             at.push(key.to_owned());
             self.note(
                 &at,
-                "it is not checked, because it contains a keyword that this gateway cannot check",
+                "not checked, because it contains a keyword that this gateway cannot check",
             );
         }
     }

@@ -338,27 +338,30 @@ fn references_stay_inside() {
         "ftp://x/y",
         "/etc",
     ] {
-        refused(json!({"$ref": out}), "leads out of it");
+        refused(json!({"$ref": out}), "leads out of the schema");
         refused(
             json!({"properties": {"a": {"$dynamicRef": out}}}),
-            "leads out of it",
+            "leads out of the schema",
         );
         refused(
             json!({"x-unknown": {"deep": [{"$ref": out}]}}),
-            "leads out of it",
+            "leads out of the schema",
         );
     }
     // A foreign base does not make an external reference valid.
     refused(
         json!({"$id": "https://evil.test/a", "$ref": "b.json"}),
-        "leads out of it",
+        "leads out of the schema",
     );
     refused(
         json!({"$ref": "https://json-schema.org/draft/2020-12/schema"}),
-        "leads out of it",
+        "leads out of the schema",
     );
-    refused(json!({"$ref": "#/$defs/none"}), "names no subschema");
-    refused(json!({"$ref": "#none"}), "names no subschema");
+    refused(
+        json!({"$ref": "#/$defs/none"}),
+        "does not lead to a subschema",
+    );
+    refused(json!({"$ref": "#none"}), "does not lead to a subschema");
 }
 
 #[test]
@@ -725,12 +728,12 @@ fn explains_each_kind_of_error() {
         (
             json!({"anyOf": [{"type": "string"}]}),
             json!({}),
-            ": one of the forms in the schema, an object of 0 members",
+            ": a value that fits one of the forms in the schema, an object of 0 members",
         ),
         (
             json!({"required": ["a/b"]}),
             json!({}),
-            "/a~1b: a value, it is required, nothing",
+            "/a~1b: a value, because it is required, nothing",
         ),
         (
             json!(false),
@@ -748,15 +751,15 @@ fn reports_unknown_members() {
         let closed = json!({"properties": {"path": {}}, key: false});
         assert_eq!(
             said(closed.clone(), json!({"pth": 1})),
-            ["/pth: no member of this name; did you mean \"path\"?, a number"]
+            ["/pth: no member of this name (did you mean \"path\"?), a number"]
         );
         assert_eq!(
             said(closed.clone(), json!({"note": 1})),
-            ["/note: no member of this name; there are \"path\", a number"]
+            ["/note: no member of this name (there are \"path\"), a number"]
         );
         assert_eq!(
             said(closed, json!({"x": 1, "y": 2})),
-            [": no members \"x\", \"y\"; there are \"path\", an object of 2 members"]
+            [": no members \"x\", \"y\" (there are \"path\"), an object of 2 members"]
         );
     }
 }

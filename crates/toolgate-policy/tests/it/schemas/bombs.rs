@@ -402,7 +402,13 @@ async fn explode_at(bounds: SchemaBounds, tools: Tools, value: Json, caller: &Ca
     match pipeline.call(call).await {
         Ok(_) => "passed".to_owned(),
         Err(error) if error.public_message().contains("took longer") => "out of time".to_owned(),
-        Err(error) if error.public_message().contains("cheaper to check") => "too much".to_owned(),
+        Err(error)
+            if error
+                .public_message()
+                .contains("validated against this schema in time") =>
+        {
+            "too much".to_owned()
+        }
         Err(_) => "refused".to_owned(),
     }
 }

@@ -32,10 +32,10 @@ fn suite() -> Option<PathBuf> {
 
 /// Groups that may be withheld, with our reason.
 const DECIDED: [(&str, &str); 5] = [
-    ("leads out of it", "a reference to another document"),
+    ("leads out of the schema", "a reference to another document"),
     ("is not supported", "another dialect"),
     ("without end", "refers to itself without looking deeper"),
-    ("names no subschema", "a reference into nothing"),
+    ("does not lead to a subschema", "a reference into nothing"),
     ("too long", "too much work"),
 ];
 

@@ -2,7 +2,7 @@
 
 use super::{MAX_INTEGER, compare_keys, write_string};
 use crate::json::{
-    Json, JsonLimits, ReadError, ReadErrorKind,
+    Json, JsonKind, JsonLimits, ReadError, ReadErrorKind,
     lexer::{JsonLexer, JsonToken},
     reader::{self, ReaderLeniency},
     scan::is_space,
@@ -16,12 +16,14 @@ pub(super) const MAX_RECORD_DEPTH: usize = 64;
 /// Reason why a JSON text is not a canonical audit record.
 pub type JsonFlaw = &'static str;
 
-const NOT_CANONICAL: JsonFlaw = "it is not canonical JSON";
-const UNSORTED: JsonFlaw = "its names are unsorted or duplicate";
+const NOT_JSON: JsonFlaw = "it is not valid JSON";
+const NOT_OBJECT: JsonFlaw = "it is not an object";
+const WHITE_SPACE: JsonFlaw = "it has white space outside of strings";
+const UNSORTED: JsonFlaw = "the keys of an object are unsorted, or one occurs twice";
 pub(super) const TOO_DEEP: JsonFlaw = "it is nested too deeply";
-const TRAILING: JsonFlaw = "something follows the object";
+const TRAILING: JsonFlaw = "other text follows the object";
 const ODD_ESCAPE: JsonFlaw = "a string has an escape that is not canonical";
-const ODD_SCALAR: JsonFlaw = "a value is not a canonical integer, string, boolean, array or object";
+const ODD_SCALAR: JsonFlaw = "a value is null, or a number that is not a canonical integer";
 
 /// Reads a JSON object that is already in canonical form, byte for byte.
 ///
@@ -35,10 +37,13 @@ pub fn read_object(bytes: &[u8]) -> Result<Json, JsonFlaw> {
         ReadErrorKind::TrailingBytes => TRAILING,
         ReadErrorKind::LoneSurrogate => ODD_ESCAPE,
         ReadErrorKind::Number => ODD_SCALAR,
-        _ => NOT_CANONICAL,
+        _ => NOT_JSON,
     })?;
     if !bytes.starts_with(b"{") {
-        return Err(NOT_CANONICAL);
+        return Err(match json.kind() {
+            JsonKind::Object => WHITE_SPACE,
+            _ => NOT_OBJECT,
+        });
     }
     if json.as_str().len() != bytes.len() {
         return Err(TRAILING);
@@ -56,7 +61,7 @@ fn check_spelling(text: &str) -> Result<(), JsonFlaw> {
         // Between the tokens of valid text are separators and white space.
         let gap = text.as_bytes().get(end..range.start).unwrap_or_default();
         if gap.iter().any(|byte| is_space(*byte)) {
-            return Err(NOT_CANONICAL);
+            return Err(WHITE_SPACE);
         }
         end = range.end;
         match token {

@@ -19,7 +19,7 @@ pub fn read_frontmatter(text: &str) -> Result<Value, &'static str> {
     let value = parse_yaml(frontmatter_text(text)?)?;
     match value {
         Value::Object(_) => Ok(value),
-        _ => Err("its frontmatter is not a mapping"),
+        _ => Err("the frontmatter is not a YAML mapping (key: value)"),
     }
 }
 
@@ -42,7 +42,7 @@ pub fn equal_values(one: &Value, two: &Value) -> bool {
 
 /// Returns the text between the first line, `---`, and the next line of `---`.
 fn frontmatter_text(text: &str) -> Result<&str, &'static str> {
-    let none = "it does not begin with frontmatter between two lines of ---";
+    let none = "SKILL.md does not begin with frontmatter between two lines of ---";
     let is_mark = |line: &str| line.trim_end_matches(['\r', '\n', ' ', '\t']) == "---";
     let mut lines = text.split_inclusive('\n');
     let first = lines.next().filter(|line| is_mark(line)).ok_or(none)?;
@@ -53,7 +53,7 @@ fn frontmatter_text(text: &str) -> Result<&str, &'static str> {
         }
         end += line.len();
         if end > MAX_FRONTMATTER_BYTES {
-            return Err("its frontmatter is longer than 64 KiB");
+            return Err("the frontmatter is longer than 64 KiB");
         }
     }
     Err(none)
@@ -65,24 +65,30 @@ enum YamlFrame {
     Object(Map<String, Value>, Option<String>),
 }
 
+const NOT_YAML: &str = "the frontmatter is not valid YAML";
+const ANCHOR_OR_TAG: &str =
+    "the frontmatter has a YAML anchor (&name) or a YAML tag (!name), which is not supported";
+
 fn parse_yaml(yaml: &str) -> Result<Value, &'static str> {
     let (mut open, mut whole) = (Vec::<YamlFrame>::new(), None);
     for event in Parser::new_from_str(yaml) {
-        let (event, _) = event.map_err(|_| "its frontmatter is not valid YAML")?;
+        let (event, _) = event.map_err(|_| NOT_YAML)?;
         let value = match event {
-            Event::Alias(_) => return Err("its frontmatter has an alias"),
+            Event::Alias(_) => {
+                return Err("the frontmatter has a YAML alias (*name), which is not supported");
+            }
             Event::Scalar(.., anchor, tag) if anchor != 0 || tag.is_some() => {
-                return Err("its frontmatter has an anchor or a tag");
+                return Err(ANCHOR_OR_TAG);
             }
             Event::SequenceStart(anchor, tag) | Event::MappingStart(anchor, tag)
                 if anchor != 0 || tag.is_some() =>
             {
-                return Err("its frontmatter has an anchor or a tag");
+                return Err(ANCHOR_OR_TAG);
             }
             Event::SequenceStart(..) | Event::MappingStart(..)
                 if open.len() >= MAX_FRONTMATTER_DEPTH =>
             {
-                return Err("its frontmatter is nested too deeply");
+                return Err("the frontmatter is nested more than 32 levels deep");
             }
             Event::SequenceStart(..) => {
                 open.push(YamlFrame::List(Vec::new()));
@@ -95,12 +101,17 @@ fn parse_yaml(yaml: &str) -> Result<Value, &'static str> {
             Event::SequenceEnd | Event::MappingEnd => match open.pop() {
                 Some(YamlFrame::List(list)) => Value::Array(list),
                 Some(YamlFrame::Object(object, _)) => Value::Object(object),
-                None => return Err("its frontmatter is not valid YAML"),
+                None => return Err(NOT_YAML),
             },
             Event::Scalar(text, style, ..) => {
                 if let Some(YamlFrame::Object(object, key @ None)) = open.last_mut() {
                     if object.contains_key(&*text) || text == "<<" {
-                        return Err("its frontmatter has a duplicate key or a merge key");
+                        return Err(match &*text {
+                            "<<" => {
+                                "the frontmatter has a YAML merge key (<<), which is not supported"
+                            }
+                            _ => "the frontmatter has a duplicate key",
+                        });
                     }
                     *key = Some(text.into_owned());
                     continue;
@@ -117,14 +128,14 @@ fn parse_yaml(yaml: &str) -> Result<Value, &'static str> {
             Some(YamlFrame::Object(object, key)) => {
                 let key = key
                     .take()
-                    .ok_or("its frontmatter has a key that is not a string")?;
+                    .ok_or("the frontmatter has a key that is not a string")?;
                 object.insert(key, value);
             }
             None if whole.is_none() => whole = Some(value),
-            None => return Err("its frontmatter has more than one document"),
+            None => return Err("the frontmatter has more than one YAML document"),
         }
     }
-    whole.ok_or("its frontmatter is empty")
+    whole.ok_or("the frontmatter is empty")
 }
 
 /// Converts a plain scalar by the core schema.
@@ -141,7 +152,9 @@ fn plain_scalar(text: &str) -> Result<Value, &'static str> {
         _ if matches!(digits, ".inf" | ".Inf" | ".INF")
             || matches!(text, ".nan" | ".NaN" | ".NAN") =>
         {
-            return Err("its frontmatter has a number that JSON cannot represent");
+            return Err(
+                "the frontmatter has an infinite number or NaN, which JSON cannot represent",
+            );
         }
         _ if number => numeric(text).unwrap_or_else(|| Value::String(text.to_owned())),
         _ => Value::String(text.to_owned()),

@@ -88,34 +88,37 @@ pub fn is_name(name: &str) -> bool {
 /// Reads the manifest of an entry and validates all of it.
 pub(super) fn read(json: &Json) -> Result<SkillManifest, &'static str> {
     let uri = json.get("uri").and_then(|uri| uri.string());
-    let uri = uri.ok_or("the skill has no \"uri\"")?;
+    let uri = uri.ok_or("the \"uri\" of the skill is missing or not a string")?;
     let head = json
         .get("frontmatter")
         .filter(|h| h.kind() == JsonKind::Object)
-        .ok_or("\"frontmatter\" is not an object")?;
+        .ok_or("\"frontmatter\" is missing or not an object")?;
     let word = |key: &str| {
         head.get(key)
             .and_then(|v| v.string())
             .filter(|w| !w.is_empty())
     };
     let (Some(name), Some(_)) = (word("name"), word("description")) else {
-        return Err("\"frontmatter\" has no \"name\" or no \"description\"");
+        return Err("\"frontmatter\" lacks a \"name\" or a \"description\"");
     };
     let root = uri
         .strip_suffix(FILE)
         .and_then(|root| root.strip_suffix('/'));
-    let root = root.ok_or("its \"uri\" does not end in /SKILL.md")?;
+    let root = root.ok_or("the \"uri\" of the skill does not end in /SKILL.md")?;
     if !is_name(&name) {
         return Err(
-            "its name is not a valid skill name: use a-z, 0-9 and single hyphens, at most 64 characters",
+            "the name of the skill is invalid: use 1 to 64 lower-case letters, digits and hyphens, with no hyphen at the start or end and no two in a row",
         );
     }
-    if root.rsplit('/').next() != Some(&name) || !root.contains("://") {
-        return Err("the folder in its \"uri\" does not match its name");
+    if !root.contains("://") {
+        return Err("the \"uri\" of the skill has no :// after its scheme");
     }
-    let resources = json
-        .get("resources")
-        .ok_or("the skill has no \"resources\"")?;
+    if root.rsplit('/').next() != Some(&name) {
+        return Err(
+            "the last folder in the \"uri\" of the skill differs from the name of the skill",
+        );
+    }
+    let resources = json.get("resources").ok_or("\"resources\" is missing")?;
     if resources.string().as_deref() == Some(DYNAMIC) {
         return Ok(SkillManifest {
             root: root.to_owned(),
@@ -135,25 +138,29 @@ fn files(root: &str, own: &str, resources: &Json) -> Result<Vec<SkillFile>, &'st
     let (mut files, mut bytes) = (Vec::new(), 0_u64);
     for one in resources.items() {
         if files.len() == MAX_SKILL_FILES {
-            return Err("it has more than 512 files, which is the limit of the extension");
+            return Err(
+                "\"resources\" lists more than 512 files, which is the limit of the skills extension",
+            );
         }
-        let file =
-            file(&one).ok_or("one of its files has no valid \"uri\", \"digest\" or \"size\"")?;
+        let file = file(&one)
+            .ok_or("a file in \"resources\" lacks a valid \"uri\", \"digest\" or \"size\"")?;
         if !is_within(root, &file.uri) {
-            return Err("one of its files is not in its folder");
+            return Err("a file in \"resources\" is outside the folder of the skill");
         }
         bytes = bytes.saturating_add(file.size);
         files.push(file);
     }
     if bytes > MAX_SKILL_BYTES {
-        return Err("it has more than 16 MiB, which is the limit of the extension");
+        return Err(
+            "the files in \"resources\" are larger than 16 MiB in total, which is the limit of the skills extension",
+        );
     }
     files.sort_by(|one, two| one.uri.cmp(&two.uri));
     if files.windows(2).any(|pair| pair[0].uri == pair[1].uri) {
-        return Err("it lists a file twice");
+        return Err("\"resources\" lists a file twice");
     }
     if !files.iter().any(|file| file.uri == own) {
-        return Err("its SKILL.md is not among its files");
+        return Err("\"resources\" does not list the SKILL.md of the skill");
     }
     Ok(files)
 }

@@ -147,7 +147,7 @@ async fn an_unsent_form_answer_names_the_party_at_fault() {
         (
             Some(-32602),
             Some(
-                "the server sent an invalid input request: its form has an unusable schema (its dialect \"urn:none\" is not supported; 2020-12, 2019-09, draft-07, draft-06 and draft-04 are); the author of the server has to correct it"
+                "the server sent an invalid input request: its form has an unusable schema (the dialect \"urn:none\" is not supported; the supported dialects are 2020-12, 2019-09, draft-07, draft-06 and draft-04); the author of the server has to correct it"
             )
         )
     );

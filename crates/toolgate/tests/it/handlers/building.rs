@@ -78,7 +78,7 @@ fn wrong_definitions_are_named() {
     );
     check(
         server().tool(tool("a", json!(null))),
-        "\"inputSchema\" is not an object",
+        "\"inputSchema\" is missing or not an object",
     );
     check(
         server().tool(tool(

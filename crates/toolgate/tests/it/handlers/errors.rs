@@ -273,3 +273,40 @@ async fn sources_are_logged_for_the_operator() {
     assert!(typed.contains(&format!("sources=\"{sources}\"")), "{typed}");
     assert!(replaced.contains(CHAIN), "{replaced}");
 }
+
+/// Type whose schema is a string of any kind, but which accepts only colors.
+struct Color;
+
+impl<'de> serde::Deserialize<'de> for Color {
+    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Color, D::Error> {
+        let text = String::deserialize(from)?;
+        let received = serde::de::Unexpected::Str(&text);
+        Err(serde::de::Error::invalid_value(received, &"a color"))
+    }
+}
+
+#[derive(serde::Deserialize, schemars::JsonSchema)]
+struct Paint {
+    #[schemars(with = "String")]
+    #[serde(rename = "color")]
+    _color: Color,
+}
+
+/// `serde` quotes the received value, which may be a secret.
+#[tokio::test]
+async fn an_argument_of_the_wrong_type_is_not_quoted() {
+    let paint = Tool::new("paint", |_: Paint, _| async {
+        Ok::<_, HandlerExit>("done")
+    });
+    let draw = Prompt::typed("draw", |_: Paint, _| async {
+        Ok::<_, HandlerExit>("done".to_owned())
+    });
+    let server = Server::new("paint", "1").tool(paint).prompt(draw);
+    let mut peer = Peer::open(&server.build().unwrap(), NEWEST_REVISION, json!({})).await;
+    for (method, name) in [("tools/call", "paint"), ("prompts/get", "draw")] {
+        let params = json!({"name": name, "arguments": {"color": "ghp_0123456789abcdef"}});
+        let reply = peer.request(method, params).await.to_string();
+        assert!(reply.contains("expected a color, got a string"), "{reply}");
+        assert!(!reply.contains("ghp_"), "{reply}");
+    }
+}

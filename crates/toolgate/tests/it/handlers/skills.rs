@@ -166,8 +166,14 @@ fn what_is_no_skill_is_refused_with_a_reason() {
     assert!(why(&renamed).contains("no SKILL.md"));
     let skill = Skill::new(HEAD);
     for (wrong, why) in [
-        (skill.clone().file("../a", ""), "not in its folder"),
-        (skill.clone().file("a/./b", ""), "not in its folder"),
+        (
+            skill.clone().file("../a", ""),
+            "outside the folder of the skill",
+        ),
+        (
+            skill.clone().file("a/./b", ""),
+            "outside the folder of the skill",
+        ),
         (skill.clone().file("SKILL.md", ""), "twice"),
         (
             Skill::new("---\nname: Refunds\ndescription: x\n---\n"),

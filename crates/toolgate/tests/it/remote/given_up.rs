@@ -125,7 +125,7 @@ async fn a_cancel_of_the_caller_is_told_and_recorded_with_its_reason() {
             json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params});
         say(&mut scene.caller, &cancel).await;
         let (told, by, reason) = scene.ended().await;
-        assert_eq!(told, "the caller cancelled it");
+        assert_eq!(told, "the caller cancelled the call");
         assert_eq!((by, reason), (json!("caller"), kept));
     }
 }

@@ -228,7 +228,7 @@ fn verdict(reply: &Value) -> &'static str {
         "it is negative" if failed => "failed",
         _ if failed && text.starts_with("unknown") => "unknown",
         _ if failed && text.starts_with("invalid arguments") => "invalid",
-        _ if failed && text.contains("requires approval by a person") => "ask",
+        _ if failed && text.contains("requires the approval of a person") => "ask",
         _ => panic!("{reply}"),
     }
 }
