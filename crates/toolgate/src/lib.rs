@@ -44,6 +44,7 @@ pub mod rule;
 pub mod sanitizer;
 mod seal;
 mod serve;
+pub mod transport;
 
 pub use client::{CallResult, Client};
 pub use handlers::{

@@ -56,6 +56,18 @@ impl RemoteServer {
         RemoteServer::open_over(link, tasks, options).await
     }
 
+    /// Connects to a server over a [`MessageTransport`](crate::transport::MessageTransport).
+    ///
+    /// # Errors
+    /// [`OpenError`], as with [`RemoteServer::open`].
+    pub async fn open_transport(
+        transport: impl crate::transport::MessageTransport,
+        options: RemoteOptions,
+    ) -> Result<RemoteServer, OpenError> {
+        let (link, tasks) = stream::start_transport(transport, &options);
+        RemoteServer::open_over(link, tasks, options).await
+    }
+
     /// Negotiates the revision over a connection that a transport has started.
     pub(super) async fn open_over(
         link: Arc<ServerConnection>,

@@ -1,4 +1,5 @@
-//! Byte stream transport (stdio): one task reads the server's lines, one writes ours.
+//! Transports other than HTTP: byte streams (stdio) and message transports. One task reads the server's messages, one
+//! writes ours.
 
 use super::{
     connection::{ConnectionTasks, RequestFailure, ServerConnection},
@@ -8,13 +9,21 @@ use super::{
     transport::{ClientTransport, OutgoingRequest},
     unusable_answer::UnusableAnswer,
 };
-use std::{sync::Arc, time::Duration};
+use crate::transport::MessageTransport;
+use bytes::Bytes;
+use futures_util::{Sink, SinkExt, Stream, StreamExt};
+use std::{io, sync::Arc, time::Duration};
 use tokio::{
     io::{AsyncRead, AsyncWrite, AsyncWriteExt},
     sync::mpsc,
 };
 use toolgate_core::BoxFuture;
-use toolgate_protocol::{dialect::Dialect, memory_budget::MemoryPermit, message::Id};
+use toolgate_protocol::{
+    dialect::Dialect,
+    memory_budget::{BudgetScope, MemoryPermit},
+    message::Id,
+    unreadable::UnreadableText,
+};
 
 /// Capacity of the request queue, in messages. A caller waits while it is full.
 const REQUEST_QUEUE_LEN: usize = 32;
@@ -38,18 +47,46 @@ struct StreamTransport {
     urgent: mpsc::Sender<String>,
 }
 
-/// Starts the reader and the writer task.
+/// Starts the reader and the writer task over a pair of byte streams.
 pub(super) fn start(
     reader: impl AsyncRead + Send + Unpin + 'static,
     writer: impl AsyncWrite + Send + Unpin + 'static,
     options: &RemoteOptions,
 ) -> (Arc<ServerConnection>, ConnectionTasks) {
+    let lines = LineReader::new(reader, options.max_line_bytes, options.budget_scope.clone());
+    let output = LineOutput {
+        writer,
+        text: String::new(),
+    };
+    let limit = options.max_line_bytes;
+    start_tasks(|link| read(link, lines, limit), output, options)
+}
+
+/// Starts the reader and the writer task over a message transport.
+pub(super) fn start_transport(
+    transport: impl MessageTransport,
+    options: &RemoteOptions,
+) -> (Arc<ServerConnection>, ConnectionTasks) {
+    let (sink, messages) = Box::pin(transport).split();
+    let output = SinkOutput {
+        sink,
+        messages: Vec::new(),
+    };
+    let (limit, account) = (options.max_line_bytes, options.budget_scope.clone());
+    let read = |link| read_messages(link, messages, limit, account);
+    start_tasks(read, output, options)
+}
+
+fn start_tasks<R: Future<Output = ()> + Send + 'static>(
+    read: impl FnOnce(Arc<ServerConnection>) -> R,
+    output: impl MessageOutput,
+    options: &RemoteOptions,
+) -> (Arc<ServerConnection>, ConnectionTasks) {
     let (out, requests) = mpsc::channel(REQUEST_QUEUE_LEN);
     let (urgent, first) = mpsc::channel(PRIORITY_QUEUE_LEN);
     let link = ServerConnection::over(Arc::new(StreamTransport { out, urgent }), options);
-    let lines = LineReader::new(reader, options.max_line_bytes, options.budget_scope.clone());
-    let read = read(link.clone(), lines, options.max_line_bytes);
-    let write = write(link.clone(), writer, requests, first);
+    let read = read(link.clone());
+    let write = write(link.clone(), output, requests, first);
     #[allow(
         clippy::disallowed_methods,
         reason = "one reader and one writer per server; aborted on drop"
@@ -124,9 +161,109 @@ async fn read(
     }
 }
 
+/// Reads the messages of a transport. Their size is checked here, whatever the transport checked.
+async fn read_messages(
+    link: Arc<ServerConnection>,
+    mut messages: impl Stream<Item = io::Result<Bytes>> + Unpin,
+    limit: usize,
+    account: BudgetScope,
+) {
+    loop {
+        let message = match messages.next().await {
+            Some(Ok(message)) => message,
+            None => return link.mark_lost("it closed the connection"),
+            Some(Err(error)) => return link.mark_lost(&format!("the connection failed: {error}")),
+        };
+        let mut permit = account.permit();
+        let why = if message.len() > limit {
+            UnusableAnswer::limit_exceeded("line_bytes", limit)
+        } else if permit.cover_message(message.len() as u64).is_err() {
+            UnusableAnswer::BudgetExceeded
+        } else {
+            link.receive_line(message.into(), permit);
+            continue;
+        };
+        link.fail_unusable(why, UnreadableText::of(&message), MessageSource::Stream);
+    }
+}
+
+/// Direction to the server: messages are added, then written together.
+trait MessageOutput: Send + 'static {
+    fn add(&mut self, message: String);
+
+    /// Returns the size of the added messages, in bytes.
+    fn len(&self) -> usize;
+
+    /// Writes the added messages.
+    fn flush(&mut self) -> impl Future<Output = io::Result<()>> + Send;
+
+    fn close(&mut self) -> impl Future<Output = io::Result<()>> + Send;
+}
+
+/// Lines of a byte stream.
+struct LineOutput<W> {
+    writer: W,
+    text: String,
+}
+
+impl<W: AsyncWrite + Send + Unpin + 'static> MessageOutput for LineOutput<W> {
+    fn add(&mut self, message: String) {
+        match self.text.is_empty() {
+            true => self.text = message,
+            false => {
+                self.text.push('\n');
+                self.text.push_str(&message);
+            }
+        }
+    }
+
+    fn len(&self) -> usize {
+        self.text.len()
+    }
+
+    async fn flush(&mut self) -> io::Result<()> {
+        let mut text = std::mem::take(&mut self.text);
+        text.push('\n');
+        self.writer.write_all(text.as_bytes()).await?;
+        self.writer.flush().await
+    }
+
+    /// Dropping is not enough for all writers: one half of a split stream does not close it.
+    async fn close(&mut self) -> io::Result<()> {
+        self.writer.shutdown().await
+    }
+}
+
+/// Messages of a transport.
+struct SinkOutput<S> {
+    sink: S,
+    messages: Vec<String>,
+}
+
+impl<S: Sink<String, Error = io::Error> + Send + Unpin + 'static> MessageOutput for SinkOutput<S> {
+    fn add(&mut self, message: String) {
+        self.messages.push(message);
+    }
+
+    fn len(&self) -> usize {
+        self.messages.iter().map(String::len).sum()
+    }
+
+    async fn flush(&mut self) -> io::Result<()> {
+        for message in std::mem::take(&mut self.messages) {
+            self.sink.feed(message).await?;
+        }
+        self.sink.flush().await
+    }
+
+    async fn close(&mut self) -> io::Result<()> {
+        self.sink.close().await
+    }
+}
+
 async fn write(
     link: Arc<ServerConnection>,
-    mut to: impl AsyncWrite + Unpin,
+    mut to: impl MessageOutput,
     mut requests: mpsc::Receiver<QueuedRequest>,
     mut urgent: mpsc::Receiver<String>,
 ) {
@@ -136,31 +273,31 @@ async fn write(
             let request = tokio::select! {
                 biased;
                 Some(line) = urgent.recv() => {
-                    write_line(&mut to, line).await?;
+                    to.add(line);
+                    to.flush().await?;
                     continue;
                 }
                 Some(request) = requests.recv() => request,
                 else => return Ok(()),
             };
-            let mut lines = RequestBatch::default();
-            lines.add(&link, request);
-            while lines.text.len() < MAX_BATCH_BYTES
+            // Held until the requests are written.
+            let mut permits = Vec::new();
+            add(&link, request, &mut to, &mut permits);
+            while to.len() < MAX_BATCH_BYTES
                 && let Ok(request) = requests.try_recv()
             {
-                lines.add(&link, request);
+                add(&link, request, &mut to, &mut permits);
             }
-            if !lines.text.is_empty() {
-                write_line(&mut to, lines.text).await?;
-                drop(lines.claims);
+            if to.len() > 0 {
+                to.flush().await?;
             }
         }
     };
-    let failed: std::io::Result<()> = tokio::select! {
+    let failed: io::Result<()> = tokio::select! {
         _ = lost.wait_for(Option::is_some) => Ok(()),
         failed = work => failed,
     };
-    // Dropping is not enough for all writers: one half of a split stream does not close it.
-    let _ = to.shutdown().await;
+    let _ = to.close().await;
     if let Err(error) = failed {
         // Answers that the server wrote before it stopped reading are still useful.
         let mut lost = link.lost_reason();
@@ -169,32 +306,15 @@ async fn write(
     }
 }
 
-/// Requests combined in one write, with their memory permits.
-#[derive(Default)]
-struct RequestBatch {
-    text: String,
-    claims: Vec<Arc<MemoryPermit>>,
-}
-
-impl RequestBatch {
-    /// Adds a request unless its caller gave up.
-    fn add(&mut self, link: &ServerConnection, request: QueuedRequest) {
-        if !link.mark_sent(&request.id) {
-            return;
-        }
-        match self.text.is_empty() {
-            true => self.text = request.line,
-            false => {
-                self.text.push('\n');
-                self.text.push_str(&request.line);
-            }
-        }
-        self.claims.extend(request.claim);
+/// Adds a request to the output unless its caller gave up.
+fn add(
+    link: &ServerConnection,
+    request: QueuedRequest,
+    to: &mut impl MessageOutput,
+    permits: &mut Vec<Arc<MemoryPermit>>,
+) {
+    if link.mark_sent(&request.id) {
+        to.add(request.line);
+        permits.extend(request.claim);
     }
-}
-
-async fn write_line(to: &mut (impl AsyncWrite + Unpin), mut line: String) -> std::io::Result<()> {
-    line.push('\n');
-    to.write_all(line.as_bytes()).await?;
-    to.flush().await
 }

@@ -113,6 +113,11 @@ impl InitializedClient {
         Ok((Arc::new(legacy), answer.json()))
     }
 
+    /// Marks the handshake as complete, for a session that an earlier process opened.
+    pub(crate) fn set_ready(&self) {
+        self.is_ready.send_replace(true);
+    }
+
     /// Returns the negotiated revision.
     pub(crate) fn dialect(&self) -> &'static Dialect {
         self.context.dialect

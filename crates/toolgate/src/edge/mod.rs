@@ -4,6 +4,7 @@
 mod batch;
 mod call;
 mod changes;
+mod connection;
 mod handshake;
 #[cfg(feature = "http-server")]
 pub mod http;
@@ -12,6 +13,7 @@ mod in_process;
 mod input_rounds;
 mod keepalive;
 mod lists;
+mod message_transport;
 mod notifications;
 mod page_cache;
 mod protocol_server;
@@ -27,6 +29,7 @@ pub mod stdio;
 mod tasks;
 
 pub use in_process::call_in_process;
+pub(crate) use message_transport::{serve_transport, serve_transport_until};
 pub use protocol_server::{
     InstructionsProvider, MissedPings, ProtocolServer, Rejection, RejectionLog, ServerCapabilities,
     ServerLimits,

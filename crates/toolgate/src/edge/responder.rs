@@ -85,6 +85,11 @@ impl OutgoingText {
         }
     }
 
+    /// Returns the text, and the memory permit to hold until it is written.
+    pub(crate) fn into_parts(self) -> (String, MemoryPermit) {
+        (self.text, self.permit)
+    }
+
     /// Converts the text to bytes, which keep the memory permit until they are dropped.
     pub(crate) fn into_bytes(self) -> Bytes {
         match self.permit.is_empty() {

@@ -3,7 +3,7 @@
 use crate::{
     edge::{
         self,
-        http::{Body, HostGuard, HttpEndpoint, HttpLimits},
+        http::{Body, EventStore, HostGuard, HttpEndpoint, HttpLimits, SessionStore},
     },
     handlers::{BuildError, Server},
 };
@@ -132,6 +132,18 @@ impl Http {
     /// ```
     pub fn without_http_sse(mut self) -> Http {
         self.endpoint = self.endpoint.without_http_sse();
+        self
+    }
+
+    /// Sets the store of open sessions, so that a restarted server accepts their ids. See [`SessionStore`].
+    pub fn session_store(mut self, store: Arc<dyn SessionStore>) -> Http {
+        self.endpoint = self.endpoint.with_session_store(store);
+        self
+    }
+
+    /// Sets the store of events, so that clients resume streams after a restart. See [`EventStore`].
+    pub fn event_store(mut self, store: Arc<dyn EventStore>) -> Http {
+        self.endpoint = self.endpoint.with_event_store(store);
         self
     }
 

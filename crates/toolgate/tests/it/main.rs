@@ -24,3 +24,5 @@ mod same_features;
 mod serve;
 mod signing_in;
 mod tasks;
+mod transport;
+mod unix_socket;

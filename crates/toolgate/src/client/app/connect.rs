@@ -40,6 +40,26 @@ impl ClientBuilder {
         self
     }
 
+    /// Connects to a server over HTTP at a Unix socket. The URL for [`ClientBuilder::connect`] then only has the `Host`
+    /// header and the path.
+    ///
+    /// ```no_run
+    /// # use toolgate::{Client, Error};
+    /// # async fn f() -> Result<(), Error> {
+    /// let notes = Client::builder()
+    ///     .unix_socket("/run/notes/mcp.sock")
+    ///     .connect("http://localhost/mcp")
+    ///     .await?;
+    /// # drop(notes);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[cfg(unix)]
+    pub fn unix_socket(mut self, path: impl AsRef<std::path::Path>) -> ClientBuilder {
+        self.http = self.http.unix_socket(path);
+        self
+    }
+
     /// Connects to a server over HTTP: Streamable HTTP in all revisions, or HTTP+SSE (deprecated) if it supports
     /// nothing newer.
     ///

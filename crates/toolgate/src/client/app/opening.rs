@@ -110,6 +110,32 @@ impl ClientBuilder {
             .await
     }
 
+    /// Connects to a server over a connection that carries whole messages, such as WebSocket; see [`crate::transport`].
+    ///
+    /// ```
+    /// # use toolgate::{Client, Error, transport::MessageTransport};
+    /// # async fn f(socket: impl MessageTransport) -> Result<(), Error> {
+    /// let client = Client::builder().id("maps").open_transport(socket).await?;
+    /// # drop(client);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// The server cannot be opened.
+    pub async fn open_transport(
+        self,
+        transport: impl crate::transport::MessageTransport,
+    ) -> Result<Client, Error> {
+        let id = self.id_or(String::new);
+        let plan = self.prepare(&id)?;
+        let remote = RemoteServer::open_transport(transport, plan.options.clone())
+            .await
+            .map_err(|error| open_failure(&id, error))?;
+        self.finish(remote, plan, "stream", ConnectionOwner::Nothing)
+            .await
+    }
+
     /// Returns the server id for rules and the audit log. Other characters than letters, digits, `-`, `_` and `.` are
     /// replaced, so that no pattern can mistake it.
     pub(super) fn id_or(&self, other: impl FnOnce() -> String) -> String {

@@ -1,14 +1,14 @@
 //! HTTP connections: pooled, with a connect time-out, TLS by rustls, and redirects within one origin.
 
 use super::{
-    super::connection::RequestFailure, super::status::sanitize_line, options::HttpOptions,
-    server_url,
+    super::connection::RequestFailure, super::status::sanitize_line, connector::ServerConnector,
+    options::HttpOptions, server_url,
 };
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri, header};
 use http_body_util::Full;
 use hyper::body::Incoming;
-use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_rustls::HttpsConnectorBuilder;
 use hyper_util::{
     client::legacy::{self, Client, connect::HttpConnector},
     rt::{TokioExecutor, TokioTimer},
@@ -37,11 +37,11 @@ const MAX_REDIRECTS: usize = 3;
 /// Maximum size of a response head, in bytes.
 const MAX_RESPONSE_HEAD_BYTES: usize = 64 << 10;
 
-type BoxError = Box<dyn StdError + Send + Sync>;
+pub(super) type BoxError = Box<dyn StdError + Send + Sync>;
 
 /// Connection pool of one server.
 pub(super) struct HttpConnectionPool {
-    client: Client<TimeLimitedConnector<HttpsConnector<HttpConnector>>, Full<Bytes>>,
+    client: Client<TimeLimitedConnector<ServerConnector>, Full<Bytes>>,
     credentials: Option<Arc<dyn CredentialProvider>>,
 }
 
@@ -65,27 +65,8 @@ impl HttpConnectionPool {
     /// # Errors
     /// TLS is required, and the system has no root certificates.
     pub(super) fn new(uri: &Uri, options: &HttpOptions) -> Result<HttpConnectionPool, String> {
-        let mut tcp = HttpConnector::new();
-        tcp.enforce_http(false);
-        tcp.set_nodelay(true);
-        tcp.set_keepalive(Some(TCP_KEEPALIVE_TIME));
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let https = HttpsConnectorBuilder::new();
-        let https = if uri.scheme_str() == Some("https") {
-            https
-                .with_provider_and_native_roots(provider)
-                .map_err(|error| format!("the system has no trusted root certificates: {error}; install its CA certificates"))?
-        } else {
-            // No certificates are needed: the origin never changes, so this client makes no encrypted connection.
-            let config = rustls::ClientConfig::builder_with_provider(provider)
-                .with_safe_default_protocol_versions()
-                .map_err(|error| error.to_string())?
-                .with_root_certificates(rustls::RootCertStore::empty())
-                .with_no_client_auth();
-            https.with_tls_config(config)
-        };
         let connector = TimeLimitedConnector {
-            inner: https.https_or_http().enable_http1().wrap_connector(tcp),
+            inner: server_connector(uri, options)?,
             limit: options.connect_timeout,
         };
         let client = Client::builder(TokioExecutor::new())
@@ -167,6 +148,45 @@ impl HttpConnectionPool {
             "redirected more than {MAX_REDIRECTS} times; use its final URL"
         )))
     }
+}
+
+/// Returns the connector for a URL.
+///
+/// # Errors
+/// TLS is required, and the system has no root certificates or the connection is a Unix socket.
+fn server_connector(uri: &Uri, options: &HttpOptions) -> Result<ServerConnector, String> {
+    #[cfg(unix)]
+    if let Some(path) = options.socket_path() {
+        if uri.scheme_str() == Some("https") {
+            return Err("a Unix socket has no TLS; use a URL that begins with http://".to_owned());
+        }
+        return Ok(ServerConnector::UnixSocket(path.clone()));
+    }
+    network_connector(uri)
+}
+
+fn network_connector(uri: &Uri) -> Result<ServerConnector, String> {
+    let mut tcp = HttpConnector::new();
+    tcp.enforce_http(false);
+    tcp.set_nodelay(true);
+    tcp.set_keepalive(Some(TCP_KEEPALIVE_TIME));
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let https = HttpsConnectorBuilder::new();
+    let https = if uri.scheme_str() == Some("https") {
+        https
+                .with_provider_and_native_roots(provider)
+                .map_err(|error| format!("the system has no trusted root certificates: {error}; install its CA certificates"))?
+    } else {
+        // No certificates are needed: the origin never changes, so this client makes no encrypted connection.
+        let config = rustls::ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .map_err(|error| error.to_string())?
+            .with_root_certificates(rustls::RootCertStore::empty())
+            .with_no_client_auth();
+        https.with_tls_config(config)
+    };
+    let connector = https.https_or_http().enable_http1().wrap_connector(tcp);
+    Ok(ServerConnector::Network(connector))
 }
 
 /// Returns the target of a redirect, which must be on the same origin.

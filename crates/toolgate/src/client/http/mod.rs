@@ -11,6 +11,7 @@
 
 mod connect;
 mod connection;
+mod connector;
 mod events;
 mod follow;
 mod headers;

@@ -31,6 +31,9 @@ pub struct HttpOptions {
     /// Headers that are sent with every request, and only to the origin of the URL.
     headers: HeaderMap,
     credentials: CredentialSource,
+    /// Unix socket of the server; otherwise the URL names its host.
+    #[cfg(unix)]
+    socket_path: Option<Arc<std::path::Path>>,
 }
 
 /// Source of access tokens. The `Debug` output says only whether it is set.
@@ -75,6 +78,8 @@ impl Default for HttpOptions {
             connect_timeout: Duration::from_secs(10),
             headers: HeaderMap::new(),
             credentials: CredentialSource::default(),
+            #[cfg(unix)]
+            socket_path: None,
         }
     }
 }
@@ -103,6 +108,20 @@ impl HttpOptions {
     pub fn credentials(mut self, credentials: impl CredentialProvider) -> HttpOptions {
         self.credentials = CredentialSource(Some(Arc::new(credentials)));
         self
+    }
+
+    /// Connects to the server at a Unix socket. The URL is then used for the `Host` header and the path only, for
+    /// example `http://localhost/mcp`.
+    #[cfg(unix)]
+    #[must_use]
+    pub fn unix_socket(mut self, path: impl AsRef<std::path::Path>) -> HttpOptions {
+        self.socket_path = Some(path.as_ref().into());
+        self
+    }
+
+    #[cfg(unix)]
+    pub(super) fn socket_path(&self) -> Option<&Arc<std::path::Path>> {
+        self.socket_path.as_ref()
     }
 
     /// Returns whether the first request may wait for a person to sign in.

@@ -12,6 +12,7 @@ pub mod protected;
 mod request_body;
 mod request_parts;
 mod resume;
+mod session_store;
 mod sessions;
 
 pub use body::Body;
@@ -20,6 +21,7 @@ pub use host_guard::{HostGuard, HostGuardError};
 pub use post::MissingScopes;
 pub use request_parts::HttpRequestParts;
 pub use resume::ResumeLimits;
+pub use session_store::{EventStore, SessionStore};
 
 use super::ProtocolServer;
 use http::{HeaderValue, Method, Request, Response, StatusCode, header};
@@ -176,6 +178,19 @@ impl HttpEndpoint {
         self
     }
 
+    /// Sets the store of open sessions, so that a restarted server accepts their ids. Only the first one counts.
+    pub fn with_session_store(self, store: Arc<dyn SessionStore>) -> HttpEndpoint {
+        self.0.sessions.stores.set_sessions(store);
+        self
+    }
+
+    /// Sets the store of events, so that clients resume streams after a restart. Only the first one counts, and only
+    /// for sessions that are opened later.
+    pub fn with_event_store(self, store: Arc<dyn EventStore>) -> HttpEndpoint {
+        self.0.sessions.stores.set_events(store);
+        self
+    }
+
     /// Begins the shutdown of the MCP server, as [`ProtocolServer::close`] does: notification streams end, and calls in
     /// flight may complete. Call it when the listener stops accepting connections. Otherwise clients that listen for
     /// notifications keep their connections open.
@@ -207,8 +222,8 @@ impl HttpEndpoint {
                 let parts = HttpRequestParts::new(&self.0.server, parts);
                 post::post((&self.0, self.1), caller, &parts, body).await
             }
-            Method::GET => self.get(&caller, &parts),
-            Method::DELETE => self.delete(&caller, &parts),
+            Method::GET => Box::pin(self.get(&caller, &parts)).await,
+            Method::DELETE => Box::pin(self.delete(&caller, &parts)).await,
             _ => method_not_allowed(),
         }
     }
@@ -228,8 +243,8 @@ impl HttpEndpoint {
 
     /// Handles GET: opens the notification stream of a session, or resumes any stream of the session with
     /// `Last-Event-ID`.
-    fn get(&self, caller: &Caller, parts: &http::request::Parts) -> Response<Body> {
-        let session = match self.session(caller, parts) {
+    async fn get(&self, caller: &Caller, parts: &http::request::Parts) -> Response<Body> {
+        let session = match self.session(caller, parts).await {
             Ok(session) => session,
             Err(response) => return *response,
         };
@@ -261,7 +276,10 @@ impl HttpEndpoint {
             }
             Ok(Some(last)) => match session.streams.resume(last) {
                 Some((reader, missed)) => Body::resumed(reader, missed, keep_alive),
-                None => return not_resumable(),
+                None => match session.streams.stored_after(last).await {
+                    Some(events) => return event_response(events),
+                    None => return not_resumable(),
+                },
             },
             Err(wrong) => return error_response(StatusCode::BAD_REQUEST, None, wrong),
         };
@@ -273,8 +291,8 @@ impl HttpEndpoint {
         body.reconnect_after(lasts).holding(permit).response()
     }
 
-    fn delete(&self, caller: &Caller, parts: &http::request::Parts) -> Response<Body> {
-        match self.session(caller, parts) {
+    async fn delete(&self, caller: &Caller, parts: &http::request::Parts) -> Response<Body> {
+        match self.session(caller, parts).await {
             Ok(session) => {
                 self.0.sessions.end(&session);
                 empty_response(StatusCode::NO_CONTENT)
@@ -283,7 +301,7 @@ impl HttpEndpoint {
         }
     }
 
-    fn session(
+    async fn session(
         &self,
         caller: &Caller,
         parts: &http::request::Parts,
@@ -292,7 +310,7 @@ impl HttpEndpoint {
         let Some(id) = headers::session(&parts.headers) else {
             return Err(Box::new(method_not_allowed()));
         };
-        let found = self.0.sessions.find(id, caller);
+        let found = session_store::find(&self.0, id, caller).await;
         let session = found.ok_or_else(|| Box::new(no_session()))?;
         let version = headers::single_value(&parts.headers, headers::VERSION);
         match version
@@ -363,6 +381,18 @@ fn no_session() -> Response<Body> {
         code::INVALID_REQUEST,
         "the session does not exist or has ended; send initialize without a session id",
     )
+}
+
+/// Returns a stream that ends after events of an earlier process.
+fn event_response(events: Vec<u8>) -> Response<Body> {
+    let mut response = json_response(StatusCode::OK, events);
+    let stream = HeaderValue::from_static("text/event-stream");
+    response.headers_mut().insert(header::CONTENT_TYPE, stream);
+    let no_store = HeaderValue::from_static("no-store");
+    response
+        .headers_mut()
+        .insert(header::CACHE_CONTROL, no_store);
+    response
 }
 
 /// Returns 400: with 404 the client would end the session.

@@ -7,6 +7,7 @@ use super::{
     headers::{self, ProtocolHeaders},
     json_response, no_session, rejected_response, request_body,
     request_parts::HttpRequestParts,
+    session_store,
     sessions::{HttpSession, StreamPermit},
 };
 use crate::edge::{
@@ -328,13 +329,14 @@ async fn handle_in_session(
     if let JsonRpcMessage::Request { id, method, params } = &message
         && method == initialize::NAME
     {
-        return open_session(endpoint, caller, id, params.as_ref())
+        return Box::pin(open_session(endpoint, caller, id, params.as_ref()))
+            .await
             .map_err(|(status, error)| RequestError::new(&message, status, error));
     }
     let Some(id) = said.session_id() else {
         return Err(bad(handshake::not_initialized_error()));
     };
-    let Some(open) = endpoint.sessions.find(id, caller) else {
+    let Some(open) = session_store::find(endpoint, id, caller).await else {
         let text = "the session does not exist or has ended; send initialize without a session id";
         let error = RpcError::new(code::INVALID_REQUEST, text);
         return Err(RequestError::new(&message, StatusCode::NOT_FOUND, error));
@@ -370,7 +372,7 @@ async fn handle_batch(
     json: &Json,
 ) -> Option<PostResponse> {
     let id = headers::session(parts.headers())?;
-    let Some(open) = endpoint.sessions.find(id, caller) else {
+    let Some(open) = session_store::find(endpoint, id, caller).await else {
         return Some(no_session());
     };
     let legacy = open.client.clone();
@@ -399,7 +401,7 @@ async fn handle_batch(
     Some(empty_response(StatusCode::ACCEPTED))
 }
 
-fn open_session(
+async fn open_session(
     endpoint: &HttpEndpointState,
     caller: &Caller,
     id: &Id,
@@ -420,6 +422,9 @@ fn open_session(
         );
         return Err((StatusCode::SERVICE_UNAVAILABLE, error));
     };
+    if let Some(params) = params {
+        session_store::save(endpoint, &open, caller, params).await;
+    }
     let mut response = json_response(
         StatusCode::OK,
         toolgate_protocol::message::reply(Some(id), &Ok(answer)),

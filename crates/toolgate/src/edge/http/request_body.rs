@@ -1,7 +1,7 @@
 //! Request bodies: read within the time and size limits and the memory budget.
 
 use super::{Body, HttpEndpointState, accept, error_response, rejected_response};
-use crate::edge::stdio::unreadable_error;
+use crate::edge::connection::unreadable_error;
 use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode, header, request::Parts};
 use http_body_util::{BodyExt, Limited};

@@ -4,6 +4,7 @@
 //! for a lost reader. The last of them are buffered. An event id consists of the number of the stream and the position
 //! of the event.
 
+use super::session_store::SessionEvents;
 use crate::edge::responder::{OutgoingFrame, OutgoingFrames};
 use bytes::Bytes;
 use std::{
@@ -50,6 +51,8 @@ pub(crate) struct ResumableStreams {
     /// Buffered bytes of all sessions.
     total_bytes: Arc<AtomicUsize>,
     streams: Mutex<ResumableStreamTable>,
+    /// Store for the events, beside the buffer.
+    events: Option<SessionEvents>,
 }
 
 #[derive(Default)]
@@ -82,12 +85,36 @@ pub(crate) struct ResumableReader {
 }
 
 impl ResumableStreams {
-    pub(crate) fn new(limits: ResumeLimits, all: Arc<AtomicUsize>) -> Arc<ResumableStreams> {
-        Arc::new(ResumableStreams {
+    pub(crate) fn new(limits: ResumeLimits, all: Arc<AtomicUsize>) -> ResumableStreams {
+        ResumableStreams {
             limits,
             total_bytes: all,
             streams: Mutex::default(),
-        })
+            events: None,
+        }
+    }
+
+    /// Sets the store of the events. `restores` is how often the session was restored. Streams get numbers that no
+    /// earlier process used.
+    pub(crate) fn with_event_store(
+        mut self,
+        events: Option<SessionEvents>,
+        restores: u32,
+    ) -> ResumableStreams {
+        self.events = events;
+        self.streams().last_number = u64::from(restores) << 32;
+        self
+    }
+
+    /// Returns the events of an earlier process after an event, as one text; `None` if there are none.
+    pub(crate) async fn stored_after(&self, event: &str) -> Option<Vec<u8>> {
+        let (stream, position) = parse_event_id(event)?;
+        let events = self.events.as_ref()?;
+        let is_known = self.streams().by_number.contains_key(&stream);
+        match is_known {
+            true => None,
+            false => events.load_after(stream, position).await,
+        }
     }
 
     /// Adds a stream, and returns the reader for its connection.
@@ -131,8 +158,7 @@ impl ResumableStreams {
         after: &str,
     ) -> Option<(ResumableReader, VecDeque<Bytes>)> {
         self.sweep();
-        let (number, place) = after.split_once('-')?;
-        let (number, place) = (number.parse().ok()?, place.parse::<u64>().ok()?);
+        let (number, place) = parse_event_id(after)?;
         let mut streams = self.streams();
         let stream = streams.by_number.get_mut(&number)?;
         let gone = stream.next_position - 1 - stream.sent.len() as u64;
@@ -205,6 +231,9 @@ impl ResumableStreams {
         let place = stream.next_position;
         let event = |text: &str| format!("id: {number}-{place}\nevent: message\ndata: {text}\n\n");
         let event = frame.into_text().map_text(event).into_bytes();
+        if let Some(events) = &self.events {
+            events.append(number, place, event.clone());
+        }
         stream.next_position += 1;
         if last {
             stream.frames = None;
@@ -264,6 +293,12 @@ impl ResumableStreams {
     fn streams(&self) -> MutexGuard<'_, ResumableStreamTable> {
         self.streams.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Parses an event id: the number of its stream, and its position.
+fn parse_event_id(id: &str) -> Option<(u64, u64)> {
+    let (stream, position) = id.split_once('-')?;
+    Some((stream.parse().ok()?, position.parse().ok()?))
 }
 
 impl Drop for ResumableStreams {

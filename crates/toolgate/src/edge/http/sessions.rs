@@ -1,6 +1,6 @@
 //! Streamable HTTP sessions of the 2025 revisions, limited by count, idle time and age.
 
-use super::{HttpLimits, resume::ResumableStreams};
+use super::{HttpLimits, resume::ResumableStreams, session_store::SessionStores};
 use crate::{
     edge::{call::MessageSender, handshake::InitializedClient},
     ids,
@@ -30,6 +30,8 @@ pub(crate) struct HttpSessions {
     limits: HttpLimits,
     /// Buffered bytes of the streams of all sessions.
     buffered_bytes: Arc<AtomicUsize>,
+    /// Stores outside the process.
+    pub(super) stores: SessionStores,
 }
 
 /// The open sessions by id, and the time of the next sweep.
@@ -50,6 +52,7 @@ impl HttpSessions {
             table: Mutex::default(),
             limits,
             buffered_bytes: Arc::default(),
+            stores: SessionStores::default(),
         }
     }
 
@@ -60,14 +63,38 @@ impl HttpSessions {
         caller: Caller,
         legacy: Arc<InitializedClient>,
     ) -> Option<Arc<HttpSession>> {
+        self.insert((ids::secret_id(), caller, legacy), Instant::now(), 0)
+    }
+
+    /// Adds a session that an earlier process opened. If another request restored it meanwhile, returns that one.
+    pub(super) fn add_restored(
+        &self,
+        session: (String, Caller, Arc<InitializedClient>),
+        created: Instant,
+        restores: u32,
+    ) -> Option<Arc<HttpSession>> {
+        let (id, caller) = (session.0.clone(), session.1.clone());
+        let added = self.insert(session, created, restores);
+        added.or_else(|| self.find(&id, &caller))
+    }
+
+    /// Adds a session. `None` if its id is known, or all sessions are busy.
+    fn insert(
+        &self,
+        (id, caller, client): (String, Caller, Arc<InitializedClient>),
+        created: Instant,
+        restores: u32,
+    ) -> Option<Arc<HttpSession>> {
         let now = Instant::now();
+        let streams = ResumableStreams::new(self.limits.resume, self.buffered_bytes.clone())
+            .with_event_store(self.stores.events_of(&id), restores);
         let session = Arc::new(HttpSession {
-            id: ids::secret_id().into(),
-            client: legacy,
-            streams: ResumableStreams::new(self.limits.resume, self.buffered_bytes.clone()),
+            id: id.into(),
+            client,
+            streams: Arc::new(streams),
             caller,
             number: ids::session_number(),
-            created: now,
+            created,
             last_used: Mutex::new(now),
         });
         let mut open = self.table();
@@ -75,6 +102,9 @@ impl HttpSessions {
             drop(open);
             self.sweep();
             open = self.table();
+        }
+        if open.all.contains_key(&session.id) {
+            return None;
         }
         if open.all.len() >= self.limits.max_sessions {
             let idle = find_evictable(&open.all, &session.caller)?;
@@ -122,6 +152,7 @@ impl HttpSessions {
     pub(crate) fn end(&self, session: &HttpSession) {
         self.table().all.remove(&session.id);
         session.client.close();
+        self.stores.remove(&session.id);
     }
 
     /// Ends sessions that are idle or too old.
@@ -144,7 +175,10 @@ impl HttpSessions {
         });
         open.next_sweep = due;
         drop(open);
-        ended.iter().for_each(|session| session.client.close());
+        for session in ended {
+            session.client.close();
+            self.stores.remove(&session.id);
+        }
     }
 
     /// Removes streams that no client resumed in time.
@@ -153,6 +187,7 @@ impl HttpSessions {
         all.iter().for_each(|session| session.streams.sweep());
     }
 
+    /// Ends all sessions of this process. They stay in the store, for the next process.
     pub(crate) fn close(&self) {
         let all: Vec<Arc<HttpSession>> = self
             .table()

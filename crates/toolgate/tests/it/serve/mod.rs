@@ -8,6 +8,7 @@ pub(crate) mod http;
 mod ids;
 mod pings;
 mod protected;
+mod restore;
 mod resume;
 #[cfg(unix)]
 mod shutdown;
