@@ -3,6 +3,28 @@
 use std::ffi::{OsStr, OsString};
 
 /// Names of the environment variables that a child process inherits by default.
+#[cfg(windows)]
+pub const DEFAULT_ALLOWLIST: &[&str] = &[
+    "APPDATA",
+    "COMSPEC",
+    "HOMEDRIVE",
+    "HOMEPATH",
+    "LOCALAPPDATA",
+    "NUMBER_OF_PROCESSORS",
+    "PATH",
+    "PATHEXT",
+    "PROCESSOR_ARCHITECTURE",
+    "PROGRAMFILES",
+    "SYSTEMDRIVE",
+    "SYSTEMROOT",
+    "TEMP",
+    "TMP",
+    "USERNAME",
+    "USERPROFILE",
+];
+
+/// Names of the environment variables that a child process inherits by default.
+#[cfg(not(windows))]
 pub const DEFAULT_ALLOWLIST: &[&str] = &[
     "PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "SHELL",
     "TERM",

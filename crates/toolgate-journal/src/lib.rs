@@ -100,42 +100,85 @@
 //! - A record states what the program saw; traffic that bypassed the program is missing.
 //!
 //! The audit log is tamper-evident, not tamper-proof.
+//!
+//! # Features and platforms
+//!
+//! The feature `files`, on by default, has the journal and the state. They need the locks, modes and inodes of Unix; on
+//! other systems, and without the feature, the crate has only the types of entries and rows, and the clock.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
+#![cfg_attr(
+    not(all(feature = "files", unix)),
+    allow(dead_code, reason = "parts that only the files use")
+)]
+
+#[cfg(all(feature = "files", unix))]
 #[doc(hidden)]
 #[path = "fuzz.rs"]
 pub mod __fuzz;
+#[cfg(all(feature = "files", unix))]
 mod abandoned;
+#[cfg(all(feature = "files", unix))]
+mod boot;
+#[cfg(all(feature = "files", unix))]
 mod chain;
+#[cfg(all(feature = "files", unix))]
 mod checkpoints;
+#[cfg(all(feature = "files", unix))]
 mod disk;
+#[cfg(all(feature = "files", unix))]
 mod displaced;
 mod entry;
 mod error;
+#[cfg(all(feature = "files", unix))]
 mod failure;
+#[cfg(all(feature = "files", unix))]
 mod journal;
+#[cfg(all(feature = "files", unix))]
 mod key;
+#[cfg(all(feature = "files", unix))]
 mod mirror;
+#[cfg(all(feature = "files", unix))]
 mod notice;
+#[cfg(all(feature = "files", unix))]
 mod options;
+#[cfg(all(feature = "files", unix))]
 pub mod read;
+#[cfg(all(feature = "files", unix))]
 mod receipt;
+#[cfg(all(feature = "files", unix))]
 mod record;
+#[cfg(all(feature = "files", unix))]
 mod recover;
+#[cfg(all(feature = "files", unix))]
 mod repair;
+#[cfg(all(feature = "files", unix))]
 mod retention;
+#[cfg(all(feature = "files", unix))]
 mod rotation;
+#[cfg(all(feature = "files", unix))]
 mod segment_contents;
+#[cfg(all(feature = "files", unix))]
 mod sign;
 pub mod state;
+#[cfg(all(feature = "files", unix))]
 mod terms;
+#[cfg(all(feature = "files", unix))]
 pub mod verify;
+#[cfg(all(feature = "files", unix))]
 mod writer;
 
+#[cfg(all(feature = "files", unix))]
 pub use disk::{FileDisk, FileState, OpenSegment, SegmentDisk};
 pub use entry::{AuditEntry, AuditEvent};
 pub use error::Error;
+#[cfg(all(feature = "files", unix))]
 pub use journal::{AuditJournal, JournalHealth};
+#[cfg(all(feature = "files", unix))]
 pub use notice::{DamageNotice, acknowledge, notices};
+#[cfg(all(feature = "files", unix))]
 pub use options::{JournalOptions, MAX_RECORD_BYTES};
+#[cfg(all(feature = "files", unix))]
 pub use receipt::AuditReceipt;
+#[cfg(all(feature = "files", unix))]
 pub use sign::public_key;

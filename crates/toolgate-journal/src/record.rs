@@ -4,9 +4,8 @@ use crate::entry::{AuditEntry, ValidatedEntry};
 use crate::error::Error;
 use crate::options::MAX_RECORD_BYTES;
 use ring::digest;
-use std::fs;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 use toolgate_protocol::{hex, json::rfc8785};
 
 /// Domain separator of record hashes.
@@ -36,7 +35,7 @@ impl ChainTip {
             seg,
             last_seq: seq,
             last_hash: prev,
-            boot: boot_id(),
+            boot: crate::boot::boot_id(),
         }
     }
 
@@ -122,35 +121,4 @@ fn hash(body: &str) -> String {
 fn mono_us() -> i64 {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     now.tv_sec * 1_000_000 + now.tv_nsec / 1000
-}
-
-/// Time since the boot of the machine, including suspension.
-pub(crate) struct BootTime(pub(crate) Duration);
-
-/// Returns the time since the boot; `None` on systems without boot ids.
-pub(crate) fn boot_time() -> Option<BootTime> {
-    #[cfg(target_os = "linux")]
-    {
-        let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
-        let seconds = u64::try_from(now.tv_sec).ok()?;
-        let nanos = u32::try_from(now.tv_nsec).ok()?;
-        Some(BootTime(Duration::new(seconds, nanos)))
-    }
-    #[cfg(not(target_os = "linux"))]
-    None
-}
-
-/// Returns the id of the boot that `mono` counts from; `unknown` on systems without boot ids.
-pub(crate) fn boot_id() -> String {
-    let text = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-    let id: String = text
-        .chars()
-        .filter(char::is_ascii_hexdigit)
-        .take(32)
-        .collect();
-    if id.is_empty() {
-        "unknown".to_owned()
-    } else {
-        id
-    }
 }

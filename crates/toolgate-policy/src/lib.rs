@@ -4,6 +4,18 @@
 //! [`toolgate_core`]. They know nothing of each other, except what the decision log
 //! ([`Call::trail`](toolgate_core::Call)) says.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
+#![cfg_attr(
+    not(all(
+        unix,
+        feature = "audit",
+        feature = "full-json-schema",
+        feature = "full-uri",
+        feature = "secret-rule-files"
+    )),
+    allow(dead_code, reason = "parts that only some features use")
+)]
+
 mod access;
 mod approval;
 mod approver;
@@ -14,6 +26,8 @@ mod digest;
 mod humanize;
 pub mod layers;
 mod limits;
+#[cfg(not(all(feature = "audit", unix)))]
+mod no_journal;
 mod per_server;
 pub mod pins;
 mod policy;
@@ -58,7 +72,9 @@ pub use recorder::{AuditRecorder, sanitize_entry};
 pub use sanitize::error_text::{ErrorSanitizer, ErrorTextMode};
 pub use sanitize::links::LinkSanitizer;
 pub use sanitize::media::MediaSanitizer;
-pub use sanitize::secrets::{OnSecret, SecretRedactor, SecretRules, SecretRulesError};
+#[cfg(feature = "secret-rule-files")]
+pub use sanitize::secrets::SecretRulesError;
+pub use sanitize::secrets::{OnSecret, SecretRedactor, SecretRules};
 pub use sanitize::skills::{SkillIntegrity, check_skill_file};
 pub use sanitize::text::{TextSanitizer, sanitize_text};
 pub use sanitize::text_fn::text_from_fn;

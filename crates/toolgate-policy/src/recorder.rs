@@ -1,6 +1,8 @@
 //! Audit recorder: writes to the journal and buffers entries that must not be lost while its queue is full.
 
 use crate::SecretRedactor;
+#[cfg(not(all(feature = "audit", unix)))]
+use crate::no_journal::AuditJournal;
 use futures_util::FutureExt;
 use serde_json::Value;
 use std::{
@@ -12,7 +14,9 @@ use std::{
 use toolgate_core::{
     BoxFuture, Call, Error, ErrorKind, InputRequestKind, Item, RefusalReason, escape_bidi,
 };
-use toolgate_journal::{AuditEntry, AuditEvent, AuditJournal, Error as Failed};
+#[cfg(all(feature = "audit", unix))]
+use toolgate_journal::AuditJournal;
+use toolgate_journal::{AuditEntry, AuditEvent, Error as Failed};
 
 /// A future that resolves when an audit record is on disk.
 pub(crate) type RecordWritten = BoxFuture<'static, Result<(), Error>>;
@@ -48,6 +52,7 @@ impl AuditRecorder {
     const MAX_BUFFERED_RECORDS: usize = 8192;
 
     /// Creates an audit recorder that writes to a hash-chained journal.
+    #[cfg(all(feature = "audit", unix))]
     pub fn new(journal: Arc<AuditJournal>) -> AuditRecorder {
         AuditRecorder {
             sink: AuditSink::Journal(journal),
@@ -69,6 +74,7 @@ impl AuditRecorder {
     ///
     /// # Errors
     /// Fails if the folder or its files cannot be written, or if a record in them was changed.
+    #[cfg(all(feature = "audit", unix))]
     pub fn in_folder(directory: impl Into<std::path::PathBuf>) -> Result<AuditRecorder, Failed> {
         let journal = AuditJournal::open(toolgate_journal::JournalOptions::new(directory.into()))?;
         Ok(AuditRecorder::new(Arc::new(journal)))
@@ -324,7 +330,7 @@ fn id(id: &str) -> String {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "audit", unix))]
 mod tests {
     use super::*;
     use std::time::{Duration, Instant};

@@ -1,10 +1,12 @@
 //! Storage of state that outlives a call: approvals, grants, pins, freezes.
 
+#[cfg(all(feature = "audit", unix))]
+mod durable;
+
 use serde_json::Value;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
-use toolgate_core::{BoxFuture, Error, ErrorKind, OperatorDetail, RefusalReason};
-use toolgate_journal::state::DurableState;
+use toolgate_core::{BoxFuture, Error};
 pub use toolgate_journal::state::{StateClock, StateRow, WriteOutcome, WritePrecondition};
 
 /// Key-value store for state that outlives a call (approvals, pins, API keys): tables of JSON values by key.
@@ -46,47 +48,6 @@ pub trait StateStore: Send + Sync + 'static {
     /// Returns the clock by which all entries of the store expire. It is monotonic even if the system clock is set
     /// back.
     fn clock(&self) -> &Arc<StateClock>;
-}
-
-impl StateStore for DurableState {
-    fn entries(&self, table: &str) -> Vec<StateRow> {
-        DurableState::entries(self, table)
-    }
-
-    fn versions(&self, table: &str) -> Vec<(String, u64)> {
-        DurableState::versions(self, table)
-    }
-
-    fn row(&self, table: &str, key: &str) -> Option<StateRow> {
-        DurableState::row(self, table, key)
-    }
-
-    fn write(
-        &self,
-        table: &str,
-        key: &str,
-        value: Option<Value>,
-        expect: WritePrecondition,
-    ) -> BoxFuture<'static, Result<WriteOutcome, Error>> {
-        let written = DurableState::write(self, table, key, value, expect);
-        Box::pin(async move {
-            written.await.map_err(|cause| {
-                let text = format!("the change was not stored: {cause}");
-                let detail = OperatorDetail::new(cause.detail());
-                Error::new(ErrorKind::Refused(RefusalReason::AuditUnavailable), text)
-                    .with_source(cause)
-                    .with_detail(detail)
-            })
-        })
-    }
-
-    fn changed(&self) -> watch::Receiver<u64> {
-        DurableState::changed(self)
-    }
-
-    fn clock(&self) -> &Arc<StateClock> {
-        DurableState::clock(self)
-    }
 }
 
 /// In-memory state store that ends with the process: for programs without an operator, and for tests.
@@ -192,10 +153,11 @@ impl StateStore for MemoryStateStore {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "audit", unix))]
 mod tests {
     use super::*;
     use serde_json::json;
+    use toolgate_journal::state::DurableState;
 
     async fn once(store: &dyn StateStore) {
         let mut changed = store.changed();

@@ -14,6 +14,8 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(
     not(all(
+        unix,
+        feature = "audit",
         feature = "auth",
         feature = "http-client",
         feature = "http-server",

@@ -41,7 +41,7 @@ pub use loopback::LoopbackBrowser;
 pub use oauth_client::{OAuthClient, OAuthClientBuilder, SignedOut};
 pub use registration::{ClientAuthentication, RegisteredClient, client_document};
 pub use scopes::ScopeSet;
-pub use store::{
-    CredentialStore, FileCredentialStore, MemoryCredentialStore, RefreshGuard, StoreError,
-};
+#[cfg(unix)]
+pub use store::FileCredentialStore;
+pub use store::{CredentialStore, MemoryCredentialStore, RefreshGuard, StoreError};
 pub use tokens::OAuthCredential;

@@ -4,17 +4,10 @@
 //! ones valid again. While the system clock is behind, this clock advances by the monotonic clock. The state stores the
 //! highest time. Within one boot of the machine, time also advances while no process runs.
 
-use crate::record::{BootTime, boot_id, boot_time};
-use serde_json::{Value, json};
 use std::{
     sync::{Mutex, PoisonError},
-    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+    time::{Duration, Instant, SystemTime},
 };
-
-/// Table of the state that stores the highest time.
-pub(super) const TABLE: &str = "clock";
-/// Key of the only row of that table.
-pub(super) const KEY: &str = "highest";
 
 /// Wall clock of a state directory that never goes back, even if the system clock does.
 ///
@@ -66,36 +59,6 @@ impl StateClock {
         *highest = (time.max(seen), now);
         highest.0
     }
-
-    /// Returns the row that stores the current time.
-    pub(super) fn to_row(&self) -> Value {
-        let up = boot_time();
-        json!({
-            "ms": millis(self.now()),
-            "boot": up.as_ref().map(|_| boot_id()),
-            "up_ms": up.map(|BootTime(up)| u64::try_from(up.as_millis()).unwrap_or(0)),
-        })
-    }
-
-    /// Advances the clock to the time of a row, plus the time since then if the machine was not rebooted.
-    pub(super) fn merge_row(&self, row: &Value) {
-        let number = |key: &str| {
-            row.get(key)
-                .and_then(Value::as_u64)
-                .map(Duration::from_millis)
-        };
-        let Some(time) = number("ms") else {
-            return;
-        };
-        let same_boot = row.get("boot").and_then(Value::as_str) == Some(boot_id().as_str());
-        let up = boot_time().filter(|_| same_boot);
-        let passed = up
-            .zip(number("up_ms"))
-            .and_then(|(BootTime(up), then)| up.checked_sub(then));
-        if let Some(time) = UNIX_EPOCH.checked_add(time + passed.unwrap_or_default()) {
-            self.raise(time);
-        }
-    }
 }
 
 /// Returns the time of the system clock. Debug builds can shift it for tests.
@@ -111,58 +74,4 @@ fn system_time() -> SystemTime {
     }
     #[cfg(not(debug_assertions))]
     SystemTime::now()
-}
-
-fn millis(at: SystemTime) -> u64 {
-    let since = at.duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const HOUR: Duration = Duration::from_secs(3600);
-
-    #[test]
-    fn adopts_a_time_in_the_future() {
-        let ahead = StateClock::default();
-        ahead.raise(SystemTime::now() + HOUR);
-        let row = ahead.to_row();
-        let clock = StateClock::default();
-        clock.merge_row(&row);
-        assert!(clock.now() >= ahead.now() - HOUR / 100);
-        let before = clock.now();
-        // A row of the past changes nothing.
-        clock.merge_row(&StateClock::default().to_row());
-        assert!(clock.now() >= before);
-    }
-
-    #[test]
-    fn counts_time_while_no_process_runs() {
-        let clock = StateClock::default();
-        let mut row = clock.to_row();
-        let Some(up) = row["up_ms"].as_u64() else {
-            return;
-        };
-        let Some(earlier) = up.checked_sub(10) else {
-            return;
-        };
-        // The same boot, ten milliseconds earlier, at a time that is an hour ahead.
-        let later = millis(SystemTime::now() + HOUR);
-        row["up_ms"] = json!(earlier);
-        row["ms"] = json!(later);
-        clock.merge_row(&row);
-        assert!(millis(clock.now()) >= later + 10);
-        // In another boot, only the stored time counts.
-        let other = StateClock::default();
-        row["boot"] = json!("other");
-        row["up_ms"] = json!(0);
-        other.merge_row(&row);
-        assert!(other.now() < SystemTime::now() + HOUR + HOUR / 2);
-        // A malformed row changes nothing.
-        for bad in [json!(null), json!({"ms": "x"}), json!({"ms": u64::MAX})] {
-            other.merge_row(&bad);
-        }
-    }
 }

@@ -1,7 +1,8 @@
 //! Writer thread of the state: decides queued changes, writes and syncs them once, and answers.
 
 use super::{
-    StateError, StateLimits, StateShared, WriteOutcome, WritePrecondition, clock,
+    StateError, StateLimits, WriteOutcome, WritePrecondition, clock_row,
+    durable::StateShared,
     file::{DirectoryLock, ForeignChanges, StateFile},
     line::StateChange,
     tables::StateTables,
@@ -210,8 +211,8 @@ impl StateWriter {
         self.version += 1;
         let change = StateChange {
             version: self.version,
-            table: clock::TABLE.to_owned(),
-            key: clock::KEY.to_owned(),
+            table: clock_row::TABLE.to_owned(),
+            key: clock_row::KEY.to_owned(),
             value: Some(self.shared.clock.to_row()),
         };
         change.append_line(&mut staged.text);
@@ -240,7 +241,7 @@ impl StateWriter {
             let known = self.shared.tables();
             let there = known.row(table, key).map(|row| row.version);
             // The row of the clock does not count, since no caller added it.
-            let clock = known.row(clock::TABLE, clock::KEY).is_some();
+            let clock = known.row(clock_row::TABLE, clock_row::KEY).is_some();
             let rows = known.row_count - usize::from(clock);
             (staged.row(table, key).unwrap_or(there), rows)
         };
@@ -319,7 +320,7 @@ impl StateWriter {
         }
         for (change, line) in changes {
             self.version = self.version.max(change.version);
-            if let (clock::TABLE, Some(time)) = (change.table.as_str(), &change.value) {
+            if let (clock_row::TABLE, Some(time)) = (change.table.as_str(), &change.value) {
                 self.shared.clock.merge_row(time);
             }
             tables.apply(change, line);

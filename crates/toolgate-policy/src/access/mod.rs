@@ -5,6 +5,11 @@ pub(crate) mod freeze;
 pub mod keys;
 pub(crate) mod names;
 pub(crate) mod pattern;
+#[cfg(any(test, not(feature = "full-uri")))]
+pub(crate) mod plain_uri;
 pub(crate) mod rules;
 pub(crate) mod scopes;
+#[cfg(feature = "full-uri")]
 pub(crate) mod whatwg;
+#[cfg(not(feature = "full-uri"))]
+pub(crate) use self::plain_uri as whatwg;

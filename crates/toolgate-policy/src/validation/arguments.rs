@@ -95,10 +95,12 @@ impl ArgumentValidation {
 
     fn of_tool(&self, call: &Call, item: &Item) -> Result<CheckResult, Error> {
         let input = item.cached(|item| CompiledInputSchema::of(item, &SchemaBounds::default()));
-        let schema =
-            input.0.as_ref().as_ref().map_err(|why| {
-                refused(format!("the inputSchema of the tool cannot be used: {why}; the author of the server has to correct it"))
-            })?;
+        let schema = input.0.as_ref().as_ref().map_err(|why| {
+            refused(format!(
+                "the inputSchema of the tool cannot be used: {why}; {}",
+                schema::USER_ADVICE
+            ))
+        })?;
         if call.arguments().is_lossy() {
             return Ok(CheckResult::Ready(vec![SchemaViolation::new(
                 "",

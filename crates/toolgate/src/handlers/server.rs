@@ -333,6 +333,7 @@ impl Server {
 
     /// Records calls in a hash-chained audit log in that directory. Records are on disk before the handler runs and
     /// before the result is sent. If the log cannot be written, calls fail.
+    #[cfg(all(feature = "audit", unix))]
     pub fn audit_in(mut self, directory: impl Into<PathBuf>) -> Server {
         self.audit = Some(directory.into());
         self
@@ -391,6 +392,7 @@ impl Server {
     /// Builds the policies and handlers, without an edge.
     pub(super) fn build_service(mut self) -> Result<BuiltServer, BuildError> {
         let mut offers = self.offers()?;
+        #[cfg(all(feature = "audit", unix))]
         if let Some(folder) = &self.audit {
             let recorder = AuditRecorder::in_folder(folder);
             let unwritable = |error| {

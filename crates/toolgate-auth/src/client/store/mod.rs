@@ -1,9 +1,13 @@
 //! Stores of credentials and client registrations.
 
+#[cfg(unix)]
 mod codec;
+#[cfg(unix)]
 mod encrypted_file;
+#[cfg(unix)]
 mod file;
 
+#[cfg(unix)]
 pub use file::FileCredentialStore;
 
 use super::{OAuthCredential, RegisteredClient};

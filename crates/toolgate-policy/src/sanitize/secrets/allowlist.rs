@@ -1,5 +1,6 @@
 //! Allowlists: matches of a secret rule that are not secrets.
 
+#[cfg(feature = "secret-rule-files")]
 use super::rule_file::AllowTable;
 use regex::Regex;
 use std::collections::HashSet;
@@ -32,6 +33,7 @@ pub(super) struct RuleMatch<'a> {
     pub(super) secret: &'a str,
 }
 
+#[cfg(feature = "secret-rule-files")]
 impl SecretAllowlist {
     /// Reads an allowlist; `None` if it only applies to files and commits.
     pub(super) fn read(table: AllowTable) -> Result<Option<SecretAllowlist>, (usize, String)> {
@@ -95,7 +97,9 @@ impl SecretAllowlist {
     pub(super) fn is_for(&self, id: &str) -> bool {
         self.rules.is_empty() || self.rules.contains(id)
     }
+}
 
+impl SecretAllowlist {
     /// Returns whether the match is allowed, so not a secret.
     pub(super) fn holds(&self, matched: &RuleMatch<'_>) -> bool {
         let by_regex = || {

@@ -1,6 +1,6 @@
 //! Keywords computed for a rule without keywords: the literal prefixes of its matches.
 
-use super::rule_file::MIN_KEYWORD_BYTES;
+use super::rule_set::MIN_KEYWORD_BYTES;
 use regex_syntax::hir::literal::Extractor;
 
 /// Maximum number of computed keywords; a regex with more prefixes must declare its keywords.

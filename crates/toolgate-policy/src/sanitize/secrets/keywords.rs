@@ -182,7 +182,7 @@ fn common(byte: u8) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{rule_file::MIN_KEYWORD_BYTES, rules::rules};
+    use super::super::{rule_set::MIN_KEYWORD_BYTES, rules::rules};
     use proptest::prelude::*;
     use std::collections::BTreeSet;
 

@@ -1,25 +1,32 @@
 //! Secret detection and redaction, for content from servers and for outbound arguments.
 //!
-//! The formats of secrets are in `rules.toml`, in the format of gitleaks, and in rule files of the operator. A text
+//! The formats of secrets are in `rules.toml`, in the format of gitleaks (`rules.json` for the program), and in rule files
+//! of the operator. A text
 //! is first searched for the keywords of all rules at once. Only rules with a keyword in the text are tried, each in
 //! time linear to the text. Patterns are compiled lazily, since most programs never see text with a keyword of a
 //! given rule.
 
 mod allowlist;
+mod built_in;
 mod check;
+#[cfg(feature = "secret-rule-files")]
 mod computed;
 mod edit;
 pub(crate) mod field;
 pub(crate) mod find;
-#[cfg(test)]
+#[cfg(all(test, feature = "secret-rule-files"))]
 mod formats;
 mod keywords;
+#[cfg(feature = "secret-rule-files")]
 mod rule_file;
+mod rule_set;
 mod rules;
-#[cfg(test)]
+#[cfg(all(test, feature = "secret-rule-files"))]
 mod tests;
 
-pub use rule_file::{SecretRules, SecretRulesError};
+#[cfg(feature = "secret-rule-files")]
+pub use rule_file::SecretRulesError;
+pub use rule_set::SecretRules;
 
 use self::edit::SecretRedaction;
 use crate::{PerServer, sanitize_text};

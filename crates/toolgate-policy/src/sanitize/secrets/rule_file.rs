@@ -1,6 +1,6 @@
 //! Reader of secret rule files in the format of gitleaks: TOML with a `[[rules]]` table for each rule.
 //!
-//! The built-in rules and those of an operator share this code. It supports the keys of gitleaks that apply to text:
+//! Only rules of an operator are read at run time; the built-in ones are in `rules.json`. It supports the keys of gitleaks that apply to text:
 //! `id`, `description`, `regex`, `secretGroup`, `entropy`, `keywords` and allowlists with `regexes`, `regexTarget`,
 //! `stopwords` and `condition`. Two keys are specific to Toolgate: `check` and `assigns`.
 
@@ -8,6 +8,7 @@ use super::{
     allowlist::SecretAllowlist,
     check::SecretCheck,
     computed::computed_keywords,
+    rule_set::{MIN_KEYWORD_BYTES, SecretRules},
     rules::{CompiledRule, SecretRule},
 };
 use serde::{Deserialize, de::IgnoredAny};
@@ -15,30 +16,12 @@ use std::{collections::HashSet, fmt};
 use toml::Spanned;
 use toolgate_protocol::plural::count_of;
 
-/// Minimum length of a keyword, in bytes: the search compares aligned pairs of bytes.
-pub(super) const MIN_KEYWORD_BYTES: usize = 3;
 /// Maximum length of a keyword, in bytes.
 const MAX_KEYWORD_BYTES: usize = 64;
 /// Maximum length of a rule id, in bytes.
 const MAX_ID_BYTES: usize = 64;
 /// Maximum number of rules in one file.
 const MAX_RULES: usize = 1000;
-
-/// Rules that find secrets (tokens, keys) in text, read from a rule file of the operator.
-///
-/// ```
-/// use toolgate_policy::SecretRules;
-/// let rules = SecretRules::parse(
-///     "[[rules]]\nid = \"acme-token\"\nregex = '''acme_[0-9a-f]{32}'''\nkeywords = [\"acme_\"]",
-/// )?;
-/// assert_eq!(rules.len(), 1);
-/// # Ok::<(), toolgate_policy::SecretRulesError>(())
-/// ```
-#[derive(Clone, Debug, Default)]
-pub struct SecretRules {
-    pub(super) rules: Vec<SecretRule>,
-    notes: Vec<String>,
-}
 
 /// Error in the operator's rule file for finding secrets, with its position.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -72,27 +55,8 @@ impl SecretRules {
         Ok(rules)
     }
 
-    /// Reads the built-in rules. Their patterns are compiled lazily; a test compiles all of them.
-    pub(super) fn built_in() -> Result<SecretRules, SecretRulesError> {
-        SecretRules::read(include_str!("rules.toml"), false)
-    }
-
-    /// Returns the number of rules for finding secrets.
-    pub fn len(&self) -> usize {
-        self.rules.len()
-    }
-
-    /// Returns whether there are no rules for finding secrets.
-    pub fn is_empty(&self) -> bool {
-        self.rules.is_empty()
-    }
-
-    /// Returns a note for each skipped rule of the rule file, with the reason.
-    pub fn notes(&self) -> &[String] {
-        &self.notes
-    }
-
-    fn read(text: &str, is_foreign: bool) -> Result<SecretRules, SecretRulesError> {
+    /// Reads a rule file: of an operator, or the source of the built-in rules.
+    pub(super) fn read(text: &str, is_foreign: bool) -> Result<SecretRules, SecretRulesError> {
         let file: RuleFile = toml::from_str(text).map_err(|error| {
             let lines: Vec<&str> = error.message().lines().collect();
             let at = error.span().map_or(0, |span| span.start);

@@ -5,7 +5,7 @@ use super::{
     check::{SecretCheck, entropy, is_redacted},
     field::FIELD_RULE,
     keywords::KeywordSearch,
-    rule_file::{SecretRules, SecretRulesError},
+    rule_set::SecretRules,
 };
 use memchr::memmem::Finder;
 use regex::{Regex, RegexBuilder};
@@ -24,13 +24,13 @@ pub(super) struct SecretRule {
     pub(super) id: Arc<str>,
     /// Maximum distance between the start of a match and its keyword, in bytes.
     pub(super) lead: usize,
-    regex: String,
-    parts: RuleParts,
+    pub(super) regex: String,
+    pub(super) parts: RuleParts,
     compiled: Arc<OnceLock<Option<CompiledRule>>>,
 }
 
 /// The parts of a rule besides its id and its regex.
-#[derive(Clone, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct RuleParts {
     /// The capture group of the secret. `None` means the first group that matched, or else the whole match.
     pub(super) group: Option<usize>,
@@ -84,9 +84,8 @@ impl ActiveRules {
         reason = "the file is a part of the program, and a test reads all of it"
     )]
     pub(super) fn with(more: &[SecretRules]) -> ActiveRules {
-        let own: Result<SecretRules, SecretRulesError> = SecretRules::built_in();
-        let own = own.expect("the rules of the program");
-        let rules = own.rules.into_iter();
+        let own = super::built_in::rules().expect("the rules of the program");
+        let rules = own.into_iter();
         let rules: Vec<SecretRule> = rules
             .chain(more.iter().flat_map(|m| m.rules.clone()))
             .collect();

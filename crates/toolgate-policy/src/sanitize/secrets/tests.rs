@@ -6,7 +6,7 @@ use super::{
     SecretRedactor,
     field::FIELD_RULE,
     find,
-    rule_file::SecretRules,
+    rule_set::SecretRules,
     rules::{ActiveRules, rules},
 };
 use serde::Deserialize;

@@ -75,6 +75,13 @@ fn syntax_problem(uri: &str) -> Option<(&'static str, &'static str)> {
     if has_parent_segment(rest) {
         return Some(("a URI without .. in its path", "a path with .. in it"));
     }
+    // Whatever the setting of the server: rules know no other spelling of this URI.
+    if !whatwg::is_supported(uri) {
+        return Some((
+            "a plain URI such as file:///a/b.txt; the Cargo feature \"full-uri\" of the crate toolgate, which is off, accepts other spellings",
+            "a URI that this build cannot compare with rules",
+        ));
+    }
     None
 }
 

@@ -1,6 +1,6 @@
 //! Schema checks for authors of tool definitions, to be run before anyone calls the tool.
 
-use super::{CompiledSchema, SchemaBounds, SchemaValidator, problems};
+use super::{CompiledSchema, SchemaBounds, SchemaValidator, checker::AUTHOR_ADVICE, problems};
 use crate::{
     validation::arguments::CompiledInputSchema, validation::output_schema::DeclaredOutputSchema,
 };
@@ -19,10 +19,12 @@ pub fn check_schemas(tool: &Definition, bounds: &SchemaBounds) -> Result<(), Str
     };
     let item = Item::new(origin, tool.clone());
     let whole = |which: &str, compiled: &CompiledSchema| match compiled {
-        Err(why) => Err(format!("its {which} cannot be used: {why}; correct it")),
+        Err(why) => Err(format!(
+            "its {which} cannot be used: {why}; {AUTHOR_ADVICE}"
+        )),
         Ok(schema) => match schema.skipped.first() {
             Some(keyword) => Err(format!(
-                "a part of its {which} cannot be checked: {keyword}; correct it"
+                "a part of its {which} cannot be checked: {keyword}; {AUTHOR_ADVICE}"
             )),
             None => Ok(()),
         },

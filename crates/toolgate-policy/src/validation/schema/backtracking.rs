@@ -14,8 +14,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// The custom keyword of a backtracking pattern in the compiled schema.
-pub(super) const PATTERN_KEYWORD: &str = "toolgate:pattern";
 /// Maximum backtracking steps for one member name, in `patternProperties`.
 pub(super) const MAX_NAME_STEPS: usize = 1000;
 /// Factor by which the matches of one value may exceed its time limit, in wall-clock time: the thread shares the
@@ -146,7 +144,7 @@ pub(super) fn bounded<T>(time: Duration, check: impl FnOnce() -> T) -> Result<T,
     }
 }
 
-/// The keyword [`PATTERN_KEYWORD`].
+/// The keyword [`PATTERN_KEYWORD`](super::PATTERN_KEYWORD).
 struct PatternKeyword {
     pattern: EcmaPattern,
     text: String,

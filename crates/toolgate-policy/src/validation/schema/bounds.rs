@@ -1,6 +1,6 @@
 //! Subschemas of a schema as a flat list, within the configured bounds.
 
-use super::backtracking;
+use super::PATTERN_KEYWORD;
 use crate::humanize;
 use serde_json::{Map, Value};
 use std::{collections::HashMap, time::Duration};
@@ -152,7 +152,7 @@ fn subschemas_of<'a>(
     let mut parts = Vec::new();
     for (key, value) in schema {
         match (key.as_str(), value) {
-            ("pattern" | backtracking::PATTERN_KEYWORD, Value::String(_)) => *patterns += 1,
+            ("pattern" | PATTERN_KEYWORD, Value::String(_)) => *patterns += 1,
             ("properties", Value::Object(map)) => {
                 parts.extend(map.iter().map(|(k, v)| (SubschemaRelation::Member(k), v)))
             }

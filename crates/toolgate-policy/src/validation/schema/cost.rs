@@ -5,7 +5,7 @@
 //! of a value at most, and what each does there. One pass over a value, without any schema, then adds up the cost.
 
 use super::{
-    backtracking,
+    PATTERN_KEYWORD,
     bounds::{SchemaGraph, SubschemaRelation},
     reference::ReferenceEdges,
     regex_cost,
@@ -89,7 +89,7 @@ impl CostSite {
             &mut self.each,
             SUBSCHEMA_NANOS + COMPARE_NANOS * compared + divides,
         );
-        for key in ["pattern", backtracking::PATTERN_KEYWORD] {
+        for key in ["pattern", PATTERN_KEYWORD] {
             if let Some(Value::String(pattern)) = schema.get(key) {
                 add(&mut self.text, regex_cost::cost(pattern));
             }

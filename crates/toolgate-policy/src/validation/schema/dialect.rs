@@ -1,8 +1,16 @@
 //! JSON Schema dialects.
 
 use super::bounds::SchemaGraph;
-use jsonschema::Draft;
 use serde_json::{Map, Value};
+
+/// A draft of JSON Schema that checkers implement.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum SchemaDraft {
+    Draft6,
+    Draft7,
+    Draft201909,
+    Draft202012,
+}
 
 /// A JSON Schema dialect that can be checked.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
@@ -20,13 +28,13 @@ pub(super) enum SchemaDialect {
 
 impl SchemaDialect {
     /// The draft that the rewritten schema is compiled as.
-    pub(super) fn draft(self) -> Draft {
+    pub(super) fn draft(self) -> SchemaDraft {
         match self {
-            SchemaDialect::Draft06 => Draft::Draft6,
-            SchemaDialect::Draft07 => Draft::Draft7,
-            SchemaDialect::Draft201909 => Draft::Draft201909,
+            SchemaDialect::Draft06 => SchemaDraft::Draft6,
+            SchemaDialect::Draft07 => SchemaDraft::Draft7,
+            SchemaDialect::Draft201909 => SchemaDraft::Draft201909,
             SchemaDialect::Draft04 | SchemaDialect::Draft202012 | SchemaDialect::Unnamed => {
-                Draft::Draft202012
+                SchemaDraft::Draft202012
             }
         }
     }
@@ -58,7 +66,7 @@ pub(super) fn of(graph: &SchemaGraph<'_>) -> Result<SchemaDialect, String> {
         .unwrap_or(SchemaDialect::Unnamed);
     for part in graph.parts.iter().skip(1) {
         let inner = named(part.schema)?.unwrap_or(root);
-        if inner.draft() != root.draft() && root.draft() != Draft::Draft202012 {
+        if inner.draft() != root.draft() && root.draft() != SchemaDraft::Draft202012 {
             return Err("the schema mixes two dialects (\"$schema\")".to_owned());
         }
     }

@@ -1,11 +1,6 @@
 //! Explanations of invalid values that a model can act on and that do not contain the value itself.
 
-use super::{SchemaValidator, backtracking};
-use crate::sanitize::text::sanitize_text;
-use jsonschema::{
-    ValidationError, Validator,
-    error::{TypeKind, ValidationErrorKind as Wrong},
-};
+use super::{SchemaValidator, checker};
 use serde_json::{Map, Value};
 use toolgate_core::SchemaViolation;
 use toolgate_protocol::plural::count_of;
@@ -47,41 +42,7 @@ pub(crate) fn problems(schema: &SchemaValidator, value: &Value) -> Vec<SchemaVio
     {
         return Vec::new();
     }
-    let validator = match schema.validator() {
-        Ok(validator) => validator,
-        Err(why) => {
-            return vec![SchemaViolation::new(
-                "",
-                "a usable schema",
-                format!("a schema that cannot be used: {why}"),
-            )];
-        }
-    };
-    let time = schema.time * backtracking::MAX_MATCH_TIME_FACTOR;
-    let found = backtracking::bounded(time, || found(schema, validator, value));
-    found.unwrap_or_else(|pattern| {
-        vec![SchemaViolation::new("", truncate(&sanitize_text(&format!(
-                "text that the pattern {pattern} can be matched against in bounded time (it has look-around or back-references)"
-            ))), "text for which it takes too long")]
-    })
-}
-
-fn found(schema: &SchemaValidator, validator: &Validator, value: &Value) -> Vec<SchemaViolation> {
-    if validator.is_valid(value) {
-        return Vec::new();
-    }
-    if !schema.cost.may_list_errors(value) {
-        return vec![SchemaViolation::new(
-            "",
-            "a value that fits the schema (there are too many errors to list)",
-            describe_value(value, true),
-        )];
-    }
-    validator
-        .iter_errors(value)
-        .take(MAX_SCHEMA_PROBLEMS)
-        .map(|error| problem(schema, &error))
-        .collect()
+    checker::problems(schema, value)
 }
 
 /// Returns whether a value has more than `levels` levels of nesting. The JSON parser bounds the recursion.
@@ -95,47 +56,6 @@ fn too_deep(value: &Value, levels: usize) -> bool {
         }
         _ => false,
     }
-}
-
-fn problem(schema: &SchemaValidator, error: &ValidationError<'_>) -> SchemaViolation {
-    let mut path = error.instance_path().to_string();
-    let place = subschema_at(&schema.tree, &path);
-    let mut got = describe_value(error.instance(), place.is_some_and(is_secret_schema));
-    let mut expected = expected(error.kind());
-    match error.kind() {
-        Wrong::Required { property } => {
-            path = pointer_step(&path, property.as_str().unwrap_or_default());
-            got = "nothing".to_owned();
-        }
-        Wrong::AdditionalProperties { unexpected }
-        | Wrong::UnevaluatedProperties { unexpected } => {
-            let known = place.and_then(|s| s.get("properties")?.as_object());
-            if let [name] = unexpected.as_slice() {
-                path = pointer_step(&path, name);
-                expected = unknown_member("member", name, known);
-                got = error
-                    .instance()
-                    .get(name)
-                    .map_or(got, |v| describe_value(v, true));
-            } else {
-                expected = format!("no members {}{}", names(unexpected), there_are(known));
-            }
-        }
-        Wrong::FalseSchema
-            if error
-                .schema_path()
-                .to_string()
-                .ends_with("/additionalProperties") =>
-        {
-            expected = "no members".to_owned();
-        }
-        _ => {}
-    }
-    SchemaViolation::new(
-        truncate(&sanitize_text(&path)),
-        truncate(&sanitize_text(&expected)),
-        got,
-    )
 }
 
 /// Appends a member name to a JSON pointer.
@@ -152,7 +72,7 @@ pub(crate) fn unknown_member(what: &str, name: &str, known: Option<&Map<String, 
     }
 }
 
-fn there_are(known: Option<&Map<String, Value>>) -> String {
+pub(super) fn there_are(known: Option<&Map<String, Value>>) -> String {
     let known: Vec<String> = known
         .into_iter()
         .flatten()
@@ -197,56 +117,7 @@ pub(crate) fn describe_value(value: &Value, secret: bool) -> String {
     }
 }
 
-fn expected(wrong: &Wrong) -> String {
-    match wrong {
-        Wrong::Type {
-            kind: TypeKind::Single(one),
-        } => article(&one.to_string()),
-        Wrong::Type {
-            kind: TypeKind::Multiple(set),
-        } => set
-            .into_iter()
-            .map(|one| article(&one.to_string()))
-            .collect::<Vec<_>>()
-            .join(" or "),
-        Wrong::Required { .. } => "a value, because it is required".to_owned(),
-        Wrong::Enum { options } => format!("one of {options}"),
-        Wrong::Constant { expected_value } => format!("exactly {expected_value}"),
-        Wrong::Maximum { limit } => format!("at most {limit}"),
-        Wrong::Minimum { limit } => format!("at least {limit}"),
-        Wrong::ExclusiveMaximum { limit } => format!("less than {limit}"),
-        Wrong::ExclusiveMinimum { limit } => format!("more than {limit}"),
-        Wrong::MultipleOf { multiple_of } => format!("a multiple of {multiple_of}"),
-        Wrong::MaxLength { limit } => format!("at most {}", count_of(*limit, "character")),
-        Wrong::MinLength { limit } => format!("at least {}", count_of(*limit, "character")),
-        Wrong::MaxItems { limit } => format!("at most {}", count_of(*limit, "item")),
-        Wrong::MinItems { limit } => format!("at least {}", count_of(*limit, "item")),
-        Wrong::MaxProperties { limit } => format!("at most {}", count_of(*limit, "member")),
-        Wrong::MinProperties { limit } => format!("at least {}", count_of(*limit, "member")),
-        Wrong::AdditionalItems { limit } => format!("at most {}", count_of(*limit as u64, "item")),
-        Wrong::UniqueItems => "unique items".to_owned(),
-        Wrong::Contains => "an item that fits \"contains\" of the schema".to_owned(),
-        Wrong::Pattern { pattern } => format!("text that fits the pattern {pattern}"),
-        Wrong::Format { format } => format!("text in the format {format}"),
-        Wrong::UnevaluatedItems { .. } => "no further items".to_owned(),
-        Wrong::PropertyNames { .. } => "members with names that the schema allows".to_owned(),
-        Wrong::AnyOf { .. } | Wrong::OneOfNotValid { .. } => {
-            "a value that fits one of the forms in the schema".to_owned()
-        }
-        Wrong::OneOfMultipleValid { .. } => {
-            "a value that fits only one of the forms in the schema, not several".to_owned()
-        }
-        Wrong::Not { .. } => "another value, because the schema excludes this one".to_owned(),
-        Wrong::FalseSchema => "nothing here".to_owned(),
-        Wrong::Custom { message, .. } => message.clone(),
-        Wrong::BacktrackLimitExceeded { .. } => {
-            "names of members that the patterns of the schema can be matched against in bounded time".to_owned()
-        }
-        other => format!("a value that fits \"{}\" of the schema", other.keyword()),
-    }
-}
-
-fn names(names: &[String]) -> String {
+pub(super) fn names(names: &[String]) -> String {
     let shown = names.iter().take(MAX_SCHEMA_PROBLEMS);
     let mut shown: Vec<String> = shown.map(|name| format!("{name:?}")).collect();
     if names.len() > MAX_SCHEMA_PROBLEMS {
@@ -255,7 +126,7 @@ fn names(names: &[String]) -> String {
     shown.join(", ")
 }
 
-fn article(name: &str) -> String {
+pub(super) fn article(name: &str) -> String {
     match name {
         "null" => "null".to_owned(),
         "array" | "integer" | "object" => format!("an {name}"),
@@ -280,7 +151,7 @@ pub(crate) fn truncate(text: &str) -> String {
 
 /// Returns the subschema at a JSON pointer, without following references. It decides which values are hidden: only
 /// numbers and booleans are ever shown, and not if the schema marks them as secret.
-fn subschema_at<'a>(schema: &'a Value, path: &str) -> Option<&'a Value> {
+pub(super) fn subschema_at<'a>(schema: &'a Value, path: &str) -> Option<&'a Value> {
     path.split('/').skip(1).try_fold(schema, |at, step| {
         let step = step.replace("~1", "/").replace("~0", "~");
         at.get("properties")
@@ -290,7 +161,7 @@ fn subschema_at<'a>(schema: &'a Value, path: &str) -> Option<&'a Value> {
 }
 
 /// Returns whether a schema marks its values as secret (`writeOnly`, or the format `password`).
-fn is_secret_schema(schema: &Value) -> bool {
+pub(super) fn is_secret_schema(schema: &Value) -> bool {
     schema.get("writeOnly") == Some(&Value::Bool(true))
         || schema.get("format").and_then(Value::as_str) == Some("password")
 }

@@ -4,7 +4,10 @@
 //! schema that is not plain, or violates its meta-schema, has no fast path. A differential fuzz test
 //! (`tests/differential.rs`) compares both results.
 
-use jsonschema::Draft;
+#[cfg(any(test, not(feature = "full-json-schema")))]
+mod problems;
+
+use super::dialect::SchemaDraft;
 use serde_json::{Map, Number, Value};
 use std::cmp::Ordering;
 use toolgate_core::JsonView;
@@ -47,9 +50,9 @@ const INTEGER_BIT: u8 = 1 << 6;
 
 impl PlainSchema {
     /// Returns the checks of a schema, if all of it is plain and well-formed.
-    pub(super) fn of(schema: &Value, draft: Draft) -> Option<PlainSchema> {
+    pub(super) fn of(schema: &Value, draft: SchemaDraft) -> Option<PlainSchema> {
         // The other drafts differ in keywords that are plain here.
-        if !matches!(draft, Draft::Draft202012 | Draft::Draft7) {
+        if !matches!(draft, SchemaDraft::Draft202012 | SchemaDraft::Draft7) {
             return None;
         }
         match schema {
@@ -69,7 +72,7 @@ impl PlainSchema {
     }
 }
 
-fn part(schema: &Value, draft: Draft) -> Option<PlainSchema> {
+fn part(schema: &Value, draft: SchemaDraft) -> Option<PlainSchema> {
     match schema {
         Value::Bool(true) => Some(PlainSchema(Vec::new())),
         Value::Bool(false) => Some(PlainSchema(vec![PlainCheck::Never])),
@@ -78,12 +81,12 @@ fn part(schema: &Value, draft: Draft) -> Option<PlainSchema> {
     }
 }
 
-fn parts(schemas: &Value, draft: Draft) -> Option<Vec<PlainSchema>> {
+fn parts(schemas: &Value, draft: SchemaDraft) -> Option<Vec<PlainSchema>> {
     let schemas = schemas.as_array().filter(|list| !list.is_empty())?;
     schemas.iter().map(|schema| part(schema, draft)).collect()
 }
 
-fn read(schema: &Map<String, Value>, draft: Draft, root: bool) -> Option<PlainSchema> {
+fn read(schema: &Map<String, Value>, draft: SchemaDraft, root: bool) -> Option<PlainSchema> {
     let mut checks = Vec::new();
     for (key, value) in schema {
         let known = match key.as_str() {
@@ -93,8 +96,8 @@ fn read(schema: &Map<String, Value>, draft: Draft, root: bool) -> Option<PlainSc
             "readOnly" | "writeOnly" | "deprecated" => value.is_boolean(),
             "examples" => value.is_array(),
             "default" => true,
-            // Draft-07 validates formats.
-            "format" => value.is_string() && draft == Draft::Draft202012,
+            // SchemaDraft-07 validates formats.
+            "format" => value.is_string() && draft == SchemaDraft::Draft202012,
             "uniqueItems" => value == &Value::Bool(false),
             _ => {
                 let check = keyword(key, value, draft);
@@ -110,7 +113,7 @@ fn read(schema: &Map<String, Value>, draft: Draft, root: bool) -> Option<PlainSc
 }
 
 /// Returns the check of a keyword: `None` if it is not plain, `Some(None)` if it is checked with another one.
-fn keyword(key: &str, value: &Value, draft: Draft) -> Option<Option<PlainCheck>> {
+fn keyword(key: &str, value: &Value, draft: SchemaDraft) -> Option<Option<PlainCheck>> {
     let limit = |holds| Some(PlainCheck::Limit(value.as_number()?.clone(), holds));
     Some(Some(match key {
         "type" => PlainCheck::Type(types(value)?),
@@ -164,7 +167,7 @@ fn names(value: &Value) -> Option<Vec<String>> {
     differ.then_some(names)
 }
 
-fn properties(schema: &Map<String, Value>, draft: Draft) -> Option<Option<PlainCheck>> {
+fn properties(schema: &Map<String, Value>, draft: SchemaDraft) -> Option<Option<PlainCheck>> {
     let (named, others) = (schema.get("properties"), schema.get("additionalProperties"));
     if named.is_none() && others.is_none() {
         return Some(None);

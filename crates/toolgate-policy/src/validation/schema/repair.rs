@@ -4,12 +4,13 @@
 //! accept fewer, so it is removed too, or becomes `anyOf`.
 
 use super::{
-    backtracking::{self, EcmaPattern},
+    PATTERN_KEYWORD,
+    backtracking::EcmaPattern,
+    dialect::SchemaDraft,
     ecma,
     position::{self, get_mut, is_list, is_map, pointer},
     truncate_message,
 };
-use jsonschema::Draft;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,7 +27,7 @@ pub(super) struct RepairedSchema {
 }
 
 /// Repairs a schema that does not compile.
-pub(super) fn repair(tree: Value, draft: Draft, max_pattern_bytes: usize) -> RepairedSchema {
+pub(super) fn repair(tree: Value, draft: SchemaDraft, max_pattern_bytes: usize) -> RepairedSchema {
     let mut repair = SchemaRepair {
         tree,
         draft,
@@ -51,7 +52,7 @@ type SchemaPath = Vec<String>;
 
 struct SchemaRepair {
     tree: Value,
-    draft: Draft,
+    draft: SchemaDraft,
     max_pattern_bytes: usize,
     skipped: Vec<String>,
     /// Paths of weakened schemas: they accept more values than written.
@@ -143,7 +144,7 @@ impl SchemaRepair {
         schema.remove("pattern");
         match EcmaPattern::compile(&pattern, self.max_pattern_bytes) {
             Ok(_) => {
-                schema.insert(backtracking::PATTERN_KEYWORD.to_owned(), pattern.into());
+                schema.insert(PATTERN_KEYWORD.to_owned(), pattern.into());
             }
             Err(why) => self.skip_pattern(path, &["pattern"], &why),
         }
@@ -336,11 +337,11 @@ fn with_holders(path: &[String], partial: &mut BTreeSet<SchemaPath>) {
 }
 
 /// Returns the meta-schema errors by path, one for each.
-fn meta_errors(draft: Draft, tree: &Value) -> BTreeMap<SchemaPath, String> {
+fn meta_errors(draft: SchemaDraft, tree: &Value) -> BTreeMap<SchemaPath, String> {
     let validator = match draft {
-        Draft::Draft6 => jsonschema::draft6::meta::validator(),
-        Draft::Draft7 => jsonschema::draft7::meta::validator(),
-        Draft::Draft201909 => jsonschema::draft201909::meta::validator(),
+        SchemaDraft::Draft6 => jsonschema::draft6::meta::validator(),
+        SchemaDraft::Draft7 => jsonschema::draft7::meta::validator(),
+        SchemaDraft::Draft201909 => jsonschema::draft201909::meta::validator(),
         _ => jsonschema::draft202012::meta::validator(),
     };
     let errors = validator.iter_errors(tree);
@@ -355,7 +356,7 @@ fn meta_errors(draft: Draft, tree: &Value) -> BTreeMap<SchemaPath, String> {
 /// Returns whether the linear-time engine compiles the pattern.
 fn is_linear(pattern: &str, max_bytes: usize) -> bool {
     let schema = serde_json::json!({"pattern": pattern});
-    super::options(Draft::Draft202012, max_bytes)
+    super::full::options(SchemaDraft::Draft202012, max_bytes)
         .build(&schema)
         .is_ok()
 }

@@ -1,12 +1,11 @@
 //! Rewriting of older dialects and common mistakes to the draft that a schema is compiled as.
 
 use super::{
-    backtracking,
-    dialect::{self, SchemaDialect},
+    PATTERN_KEYWORD,
+    dialect::{self, SchemaDialect, SchemaDraft},
     position::{KeywordContent, keyword_content},
     reference::percent_decode,
 };
-use jsonschema::Draft;
 use serde_json::{Map, Value, json};
 use std::collections::HashSet;
 
@@ -31,7 +30,7 @@ pub(super) fn rewrite(schema: &Value, dialect: SchemaDialect) -> Value {
     let siblings = dialect.ignores_siblings_of_ref();
     let mut new = rewrite.schema(schema, schema, siblings);
     if let Some(root) = new.as_object_mut()
-        && dialect.draft() == Draft::Draft202012
+        && dialect.draft() == SchemaDraft::Draft202012
     {
         // It may name the dialect that it was rewritten from.
         root.remove("$schema");
@@ -65,7 +64,7 @@ impl<'a> DialectRewriter<'a> {
         let mut new = Map::new();
         for (key, value) in schema {
             // A subschema without an identifier may not name a dialect, but generators that nest schemas write one.
-            let left_out = key == backtracking::PATTERN_KEYWORD
+            let left_out = key == PATTERN_KEYWORD
                 || (is_ref && !BESIDE_REF.contains(&key.as_str()))
                 || (inner && key == "$schema");
             if left_out {
@@ -94,7 +93,7 @@ impl<'a> DialectRewriter<'a> {
 
     /// Returns whether keywords that only draft-07 and older dialects have are rewritten.
     fn rewrites_old(&self) -> bool {
-        self.dialect.draft() == Draft::Draft202012
+        self.dialect.draft() == SchemaDraft::Draft202012
     }
 
     fn keywords(&self, schema: &Map<String, Value>, new: &mut Map<String, Value>) {

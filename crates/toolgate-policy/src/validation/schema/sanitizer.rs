@@ -1,6 +1,6 @@
 //! Sanitizer that withholds tools with unusable schemas and marks those that are only partly checked.
 
-use super::SchemaBounds;
+use super::{SchemaBounds, USER_ADVICE};
 use crate::{
     validation::arguments::CompiledInputSchema, validation::output_schema::DeclaredOutputSchema,
 };
@@ -36,9 +36,7 @@ impl Sanitizer for SchemaSanitizer {
         let wrong = |which: &str, why: &str| {
             Error::new(
                 ErrorKind::Upstream,
-                format!(
-                    "its {which} cannot be used: {why}; the author of the server has to correct it"
-                ),
+                format!("its {which} cannot be used: {why}; {USER_ADVICE}"),
             )
         };
         let input = item.cached(|item| CompiledInputSchema::of(item, &self.0));

@@ -473,6 +473,7 @@ impl ClientBuilder {
     /// Records calls in a hash-chained audit log in that directory. Records are on disk before the call is sent and
     /// before its result is returned. If the log cannot be written, calls fail. `toolgate audit verify` verifies the
     /// log.
+    #[cfg(all(feature = "audit", unix))]
     pub fn audit_in(mut self, directory: impl Into<PathBuf>) -> ClientBuilder {
         self.audit = Some(directory.into());
         self
@@ -501,17 +502,18 @@ impl ClientBuilder {
     }
 
     pub(super) fn recorder(&self) -> Result<Arc<AuditRecorder>, Error> {
-        let Some(folder) = &self.audit else {
-            return Ok(self.policy.recorder.clone());
-        };
-        let recorder = AuditRecorder::in_folder(folder).map_err(|error| {
-            let text = format!(
-                "the audit log in {} cannot be written: {error}",
-                folder.display()
-            );
-            unusable_setting(text).with_source(error)
-        })?;
-        Ok(Arc::new(recorder))
+        #[cfg(all(feature = "audit", unix))]
+        if let Some(folder) = &self.audit {
+            let recorder = AuditRecorder::in_folder(folder).map_err(|error| {
+                let text = format!(
+                    "the audit log in {} cannot be written: {error}",
+                    folder.display()
+                );
+                unusable_setting(text).with_source(error)
+            })?;
+            return Ok(Arc::new(recorder));
+        }
+        Ok(self.policy.recorder.clone())
     }
 
     /// Returns the pins for the server of that id.

@@ -1,8 +1,15 @@
 //! Process of a spawned server, and its termination.
 
+#[cfg(windows)]
+#[path = "server_process/job_object.rs"]
+mod platform;
+#[cfg(unix)]
+#[path = "server_process/process_group.rs"]
+mod platform;
+
 use super::{EventCallback, errors::unusable_setting};
 use crate::client::line_codec::{LineReader, StreamLine};
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+use platform::OwnedProcess;
 use std::{
     ffi::OsString,
     path::{Path, PathBuf},
@@ -10,23 +17,19 @@ use std::{
     time::Duration,
 };
 use tokio::{
-    process::{Child, ChildStderr, ChildStdin, ChildStdout},
-    signal::unix::{SignalKind, signal},
+    process::{ChildStderr, ChildStdin, ChildStdout},
     sync::watch,
     task::JoinHandle,
-    time::{sleep, timeout},
+    time::timeout,
 };
 use toolgate_core::{Error, ErrorKind};
-use toolgate_guardian::{DEFAULT_ALLOWLIST, SpawnCommand, environment, explain_start_error};
+use toolgate_guardian::{DEFAULT_ALLOWLIST, environment};
 use toolgate_protocol::memory_budget::BudgetScope;
 
 /// Maximum length of a line of standard error, in bytes.
 const MAX_STDERR_LINE_BYTES: usize = 64 << 10;
 /// Time for the last lines of standard error to arrive.
 const STDERR_DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
-/// Interval at which a process is polled in case a signal is lost.
-const EXIT_POLL_INTERVAL: Duration = Duration::from_secs(1);
-
 /// Settings for starting a server process.
 #[derive(Clone)]
 pub(super) struct ProcessSettings {
@@ -102,30 +105,24 @@ pub(super) fn start(
         .stderr(match settings.stderr {
             Some(_) => Stdio::piped(),
             None => Stdio::inherit(),
-        })
-        .process_group(0);
+        });
     if let Some(folder) = &settings.working_directory {
         process.current_dir(folder);
     }
-    let mut child = process.spawn().map_err(|error| {
-        let command = SpawnCommand {
-            program: program.clone(),
-            args: arguments.to_vec(),
-            env,
-            cwd: settings.working_directory.clone(),
-        };
-        failed(explain_start_error(command, &error))
+    let mut child = OwnedProcess::start(process).map_err(|error| {
+        let folder = settings.working_directory.clone();
+        failed(platform::explain_start(
+            program, arguments, env, folder, &error,
+        ))
     })?;
-    let pipes = child.stdout.take().zip(child.stdin.take());
-    let group = child.id().and_then(|id| Pid::from_raw(id.cast_signed()));
-    let (Some((stdout, stdin)), Some(group)) = (pipes, group) else {
+    let Some((stdout, stdin)) = child.pipes() else {
         return Err(failed(format!(
             "{} was not started: its stdin or stdout could not be opened; raise the limit of open files (ulimit -n)",
             program.display()
         )));
     };
-    let stderr = child.stderr.take().zip(settings.stderr.clone());
-    let process = supervise(child, group, settings.grace, stderr.map(forward_stderr));
+    let stderr = child.stderr().zip(settings.stderr.clone());
+    let process = supervise(child, settings.grace, stderr.map(forward_stderr));
     Ok((process, stdout, stdin))
 }
 
@@ -147,8 +144,7 @@ fn forward_stderr((stderr, told): (ChildStderr, EventCallback<String>)) -> JoinH
 
 /// Supervises a process until it has exited.
 fn supervise(
-    child: Child,
-    group: Pid,
+    child: OwnedProcess,
     grace: Duration,
     stderr: Option<JoinHandle<()>>,
 ) -> SpawnedProcess {
@@ -159,9 +155,7 @@ fn supervise(
         reason = "one supervisor per process; ends with the process"
     )]
     tokio::spawn(async move {
-        let mut group = OwnedProcessGroup(Some(group));
-        group.end(closed, grace).await;
-        reap(child).await;
+        child.end(closed, grace).await;
         if let Some(mut stderr) = stderr
             && timeout(STDERR_DRAIN_TIMEOUT, &mut stderr).await.is_err()
         {
@@ -172,66 +166,7 @@ fn supervise(
     SpawnedProcess { closing, gone }
 }
 
-async fn reap(mut child: Child) {
-    let _ = child.wait().await;
-}
-
-/// Process group; dropping it kills all its processes at once.
-struct OwnedProcessGroup(Option<Pid>);
-
-impl OwnedProcessGroup {
-    /// Waits until the process exits or is closed; then terminates it in steps, and the rest of its group.
-    async fn end(&mut self, mut closed: watch::Receiver<bool>, grace: Duration) {
-        let Some(group) = self.0 else { return };
-        tokio::select! {
-            () = exited(group) => {}
-            () = closed_or_dropped(&mut closed) => {
-                // The process's input is already closed.
-                if timeout(grace, exited(group)).await.is_err() {
-                    let _ = kill_process_group(group, Signal::TERM);
-                    let _ = timeout(grace, exited(group)).await;
-                }
-            }
-        }
-        // The leader is not reaped yet, so the id still belongs to this group.
-        self.0 = None;
-        let _ = kill_process_group(group, Signal::KILL);
-    }
-}
-
 /// Waits until the process is closed or dropped.
 async fn closed_or_dropped(closed: &mut watch::Receiver<bool>) {
     let _ = closed.wait_for(|closed| *closed).await;
-}
-
-impl Drop for OwnedProcessGroup {
-    fn drop(&mut self) {
-        if let Some(group) = self.0 {
-            let _ = kill_process_group(group, Signal::KILL);
-        }
-    }
-}
-
-/// Waits until one of our processes has exited, without reaping it.
-async fn exited(process: Pid) {
-    let mut children = signal(SignalKind::child()).ok();
-    let how = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
-    loop {
-        match waitid(WaitId::Pid(process), how) {
-            Ok(None) => {}
-            Ok(Some(_)) | Err(_) => return,
-        }
-        let told = async {
-            match &mut children {
-                Some(children) => {
-                    children.recv().await;
-                }
-                None => std::future::pending().await,
-            }
-        };
-        tokio::select! {
-            () = told => {}
-            () = sleep(EXIT_POLL_INTERVAL) => {}
-        }
-    }
 }

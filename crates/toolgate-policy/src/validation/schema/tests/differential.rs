@@ -9,9 +9,13 @@ mod random;
 mod schemas;
 mod spelling;
 
-use super::super::{MAX_REGEX_BYTES, options, plain::PlainSchema};
+use super::super::{
+    dialect::SchemaDraft,
+    full::{MAX_REGEX_BYTES, options},
+    plain::PlainSchema,
+};
 use coverage::Coverage;
-use jsonschema::Draft;
+
 use random::Random;
 use serde_json::Value;
 use toolgate_core::Json;
@@ -54,7 +58,11 @@ fn fuzz_the_fast_path_agrees_with_jsonschema() {
 
 /// Compares one random schema on instances near it.
 fn check_schema(random: &Random, coverage: &mut Coverage, place: &str) {
-    let draft = random.pick(&[Draft::Draft202012, Draft::Draft202012, Draft::Draft7]);
+    let draft = random.pick(&[
+        SchemaDraft::Draft202012,
+        SchemaDraft::Draft202012,
+        SchemaDraft::Draft7,
+    ]);
     let schema = schemas::schema(random, draft);
     // Numbers and strings of a schema pass the strict reader too.
     let schema = read(&spelling::spell(random, &schema)).to_value();

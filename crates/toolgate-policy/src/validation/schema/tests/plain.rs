@@ -374,3 +374,58 @@ fn a_plain_schema_is_compiled_when_a_value_does_not_fit() {
     taken(json!({"pattern": "^a"}));
     assert_eq!(BUILT.get() - built, 2);
 }
+
+/// Builds without the compiler explain with the plain checks.
+#[test]
+fn the_plain_checks_explain_a_value_as_the_compiler_does() {
+    for (schema, value) in [
+        (json!({"type": ["integer", "null"]}), json!("a")),
+        (json!({"enum": ["a", 1]}), json!("b")),
+        (json!({"const": true}), json!(1)),
+        (json!({"minimum": 1, "exclusiveMaximum": 3}), json!(0)),
+        (json!({"minimum": 1, "exclusiveMaximum": 3}), json!(3)),
+        (json!({"maximum": 1}), json!(2)),
+        (json!({"exclusiveMinimum": 1}), json!(1)),
+        (json!({"minLength": 2}), json!("a")),
+        (json!({"maxLength": 2}), json!("abc")),
+        (
+            json!({"items": {"type": "string"}, "maxItems": 3}),
+            json!(["a", 1, []]),
+        ),
+        (
+            json!({"properties": {"a": {"type": "array"}}, "required": ["a", "b"]}),
+            json!({"a": {}}),
+        ),
+        (
+            json!({"properties": {"abc": {}}, "additionalProperties": false}),
+            json!({"abd": 1}),
+        ),
+        (
+            json!({"properties": {"k": {"type": "integer", "writeOnly": true}}}),
+            json!({"k": true}),
+        ),
+        (
+            json!({"anyOf": [{"type": "null"}, {"type": "string"}]}),
+            json!(1),
+        ),
+        (json!({"not": {"type": "null"}}), json!(null)),
+        (json!({"properties": {"a": false}}), json!({"a": 1})),
+    ] {
+        let schema = taken(schema);
+        let plain = schema.plain.as_ref().unwrap();
+        let own = plain.problems(&schema.tree, &value);
+        assert!(!own.is_empty(), "{}", schema.tree);
+        assert_eq!(own, problems(&schema, &value), "{}", schema.tree);
+    }
+}
+
+proptest! {
+    #[test]
+    fn the_plain_checks_explain_each_value_that_they_reject(schema in whole(0), value in value()) {
+        let Ok(schema) = compile(&schema) else { return Ok(()) };
+        if let Some(plain) = &schema.plain {
+            let problems = plain.problems(&schema.tree, &value);
+            prop_assert_eq!(problems.is_empty(), plain.accepts(&value));
+        }
+    }
+}

@@ -1,7 +1,7 @@
 //! Random schemas of the keywords that the fast path has, and a few others.
 
-use super::random::Random;
-use jsonschema::Draft;
+use super::{SchemaDraft, random::Random};
+
 use serde_json::{Map, Value, json};
 
 /// Maximum nesting of subschemas.
@@ -91,13 +91,13 @@ pub(super) fn name(random: &Random) -> String {
 }
 
 /// Returns a whole schema.
-pub(super) fn schema(random: &Random, draft: Draft) -> Value {
+pub(super) fn schema(random: &Random, draft: SchemaDraft) -> Value {
     let mut schema = part(random, draft, MAX_DEPTH);
     if let Some(schema) = schema.as_object_mut()
         && random.one_in(4)
     {
         let named = match draft {
-            Draft::Draft7 => "http://json-schema.org/draft-07/schema#",
+            SchemaDraft::Draft7 => "http://json-schema.org/draft-07/schema#",
             _ => "https://json-schema.org/draft/2020-12/schema",
         };
         schema.insert("$schema".to_owned(), named.into());
@@ -105,7 +105,7 @@ pub(super) fn schema(random: &Random, draft: Draft) -> Value {
     schema
 }
 
-fn part(random: &Random, draft: Draft, depth: usize) -> Value {
+fn part(random: &Random, draft: SchemaDraft, depth: usize) -> Value {
     if random.one_in(12) {
         return Value::Bool(!random.one_in(4));
     }
@@ -135,7 +135,7 @@ fn part(random: &Random, draft: Draft, depth: usize) -> Value {
 }
 
 /// Returns a keyword that judges values of one type.
-fn of_type(random: &Random, draft: Draft, kind: &str, depth: usize) -> (&'static str, Value) {
+fn of_type(random: &Random, draft: SchemaDraft, kind: &str, depth: usize) -> (&'static str, Value) {
     let nested = depth.saturating_sub(1);
     match (kind, random.below(6)) {
         ("object", 0) => ("minProperties", count(random)),
@@ -161,7 +161,7 @@ fn of_type(random: &Random, draft: Draft, kind: &str, depth: usize) -> (&'static
 }
 
 /// Returns a keyword that judges values of any type.
-fn of_any_type(random: &Random, draft: Draft, depth: usize) -> (&'static str, Value) {
+fn of_any_type(random: &Random, draft: SchemaDraft, depth: usize) -> (&'static str, Value) {
     let nested = depth.saturating_sub(1);
     match random.below(if depth == 0 { 3 } else { 8 }) {
         0 => ("enum", list(random, |random| value(random, 2))),
@@ -174,7 +174,7 @@ fn of_any_type(random: &Random, draft: Draft, depth: usize) -> (&'static str, Va
     }
 }
 
-fn annotation(random: &Random, draft: Draft) -> (&'static str, Value) {
+fn annotation(random: &Random, draft: SchemaDraft) -> (&'static str, Value) {
     let text = Value::from(random.pick(&TEXTS));
     let flag = Value::Bool(random.one_in(2));
     match random.below(10) {
@@ -186,8 +186,8 @@ fn annotation(random: &Random, draft: Draft) -> (&'static str, Value) {
         5 => ("deprecated", flag),
         6 => ("examples", list(random, |random| value(random, 1))),
         7 => ("default", value(random, 2)),
-        // Draft-07 validates formats, so there they are not plain.
-        8 if draft == Draft::Draft202012 => {
+        // SchemaDraft-07 validates formats, so there they are not plain.
+        8 if draft == SchemaDraft::Draft202012 => {
             ("format", random.pick(&["email", "uuid", "odd"]).into())
         }
         _ => ("uniqueItems", Value::Bool(false)),
@@ -230,7 +230,7 @@ fn names(random: &Random) -> Value {
     names.into()
 }
 
-fn properties(random: &Random, draft: Draft, depth: usize) -> Value {
+fn properties(random: &Random, draft: SchemaDraft, depth: usize) -> Value {
     let members = (0..random.below(5)).map(|_| (name(random), part(random, draft, depth)));
     Value::Object(members.collect())
 }
