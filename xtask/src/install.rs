@@ -25,6 +25,12 @@ pub(crate) fn cargo_deny() -> Option<PathBuf> {
     }
 }
 
+/// Installs the C compiler for macOS, and gives the Python that runs it.
+pub(crate) fn zig() -> Result<PathBuf, String> {
+    venv("zig", "requirements-zig.txt")?;
+    Ok(folder().join("zig/bin/python"))
+}
+
 /// The browser of the console tests.
 pub(crate) fn chromium() -> Option<PathBuf> {
     if let Some(given) = std::env::var_os("TOOLGATE_CHROMIUM") {

@@ -14,11 +14,13 @@ mod cycles;
 mod docs;
 mod eras;
 mod evidence;
+mod features;
 mod first_use;
 mod install;
 mod interop;
 mod long;
 mod package;
+mod platforms;
 mod published;
 mod report;
 mod requirements;
@@ -29,7 +31,7 @@ mod words;
 
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: cargo xtask check | test | install | docs | api | requirements | words | cycles | eras | terms | package | long | interop | bench | adapters | conformance
+const USAGE: &str = "usage: cargo xtask check | test | install | docs | api | requirements | words | cycles | eras | terms | features | platforms | package | long | interop | bench | adapters | conformance
   check    format, clippy and unit tests: for every commit
   test     everything: check, licences, documents, all tests, the real clients and servers
   api [--write]
@@ -44,7 +46,11 @@ const USAGE: &str = "usage: cargo xtask check | test | install | docs | api | re
   eras     how often code outside toolgate-protocol asks for the era of a revision, against the limit
   terms [--write]
            the search terms against the names and first doc lines of the items that implement them; --write writes the page
-  package  the crates as they are published, each built from its package, and a hello world from the packages alone
+  features the Cargo features of the library, alone and in pairs
+  platforms
+           the library crates for Windows, macOS and WebAssembly, as far as the tools can be had
+  package  the crates as they are published, each built from its package, and a hello world from the packages alone,
+           with its size, crates and processor time beside rmcp
   long     the rows of attacks and the fuzz targets with their full counts, which take long, api and package
   install  only puts the real clients and servers into the target folder
   interop  the real clients and servers of every revision, with those of the Rust SDK, and published servers; writes docs/interop.md
@@ -83,11 +89,14 @@ fn main() -> ExitCode {
             let write = std::env::args().nth(2).as_deref() == Some("--write");
             report.step("terms", || terms::check(write));
         }
+        "features" => features::all(&mut report),
+        "platforms" => platforms::check(&mut report),
         "package" => package::all(&mut report),
         "long" => {
             report.step("rows", long::rows);
             report.step("fuzz targets", long::fuzz);
             api::check(&mut report, false);
+            features::all(&mut report);
             package::all(&mut report);
         }
         "interop" => interop::all(&mut report),

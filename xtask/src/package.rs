@@ -1,6 +1,7 @@
 //! `cargo xtask package`: the crates as they are published. Each is packaged and built from its package, and a hello
 //! world in an empty folder is built from the packages and the registry alone.
 
+mod footprint;
 mod hello;
 mod manifest;
 

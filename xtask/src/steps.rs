@@ -6,8 +6,8 @@ use std::thread;
 use crate::report::{Report, Tests};
 use crate::run::{cargo, command, each_line, must, output, target, without_warnings};
 use crate::{
-    bench, conformance, cycles, docs, eras, evidence, first_use, install, package, requirements,
-    terms, words,
+    bench, conformance, cycles, docs, eras, evidence, features, first_use, install, package,
+    platforms, requirements, terms, words,
 };
 
 /// Checks of the sources alone.
@@ -43,7 +43,9 @@ pub(crate) fn test(report: &mut Report) {
     let installs = thread::spawn(install::all);
     sources(report);
     report.step("documents", documents);
-    report.step("features of dependencies", features);
+    report.step("features of dependencies", dependency_features);
+    features::gate(report);
+    platforms::check(report);
     report.step("build of the tests", || {
         must(cargo().args(["test", "--workspace", "--locked", "--no-run"]))
     });
@@ -96,7 +98,7 @@ fn documents() -> Result<(), String> {
 }
 
 /// `serde_json/arbitrary_precision` would change how numbers of others read, in silence.
-fn features() -> Result<(), String> {
+fn dependency_features() -> Result<(), String> {
     let tree = output(cargo().args([
         "tree",
         "--workspace",

@@ -1,5 +1,10 @@
 //! Toolgate checks every tool call: the gateway, its console and its command line.
 
+#[cfg(not(unix))]
+compile_error!(
+    "the gateway needs Unix: process groups, file locks and sockets; use the library `toolgate` on this system"
+);
+
 #[cfg(test)]
 #[macro_use]
 mod unprinted;

@@ -3,8 +3,13 @@
 use std::ffi::{OsStr, OsString};
 
 /// Names of the environment variables that a child process inherits by default.
-#[cfg(windows)]
-pub const DEFAULT_ALLOWLIST: &[&str] = &[
+pub const DEFAULT_ALLOWLIST: &[&str] = match cfg!(windows) {
+    true => WINDOWS_VARIABLES,
+    false => UNIX_VARIABLES,
+};
+
+/// Default variables of Windows; without `SYSTEMROOT`, most programs do not start.
+const WINDOWS_VARIABLES: &[&str] = &[
     "APPDATA",
     "COMSPEC",
     "HOMEDRIVE",
@@ -23,9 +28,8 @@ pub const DEFAULT_ALLOWLIST: &[&str] = &[
     "USERPROFILE",
 ];
 
-/// Names of the environment variables that a child process inherits by default.
-#[cfg(not(windows))]
-pub const DEFAULT_ALLOWLIST: &[&str] = &[
+/// Default variables of Unix.
+const UNIX_VARIABLES: &[&str] = &[
     "PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "SHELL",
     "TERM",
 ];

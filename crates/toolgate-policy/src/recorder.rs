@@ -330,7 +330,8 @@ fn id(id: &str) -> String {
     }
 }
 
-#[cfg(all(test, feature = "audit", unix))]
+#[cfg(test)]
+#[cfg(all(feature = "audit", unix))]
 mod tests {
     use super::*;
     use std::time::{Duration, Instant};

@@ -153,7 +153,8 @@ impl StateStore for MemoryStateStore {
     }
 }
 
-#[cfg(all(test, feature = "audit", unix))]
+#[cfg(test)]
+#[cfg(all(feature = "audit", unix))]
 mod tests {
     use super::*;
     use serde_json::json;

@@ -9,6 +9,26 @@
 //! - **Build a gateway or a service of your own**: a [`Service`] offers items and runs each [`Call`]. [`edge`] serves it,
 //!   [`client::RemoteServer`] makes a remote server one, and [`aggregate`] joins many into one.
 //!
+//! # Features
+//!
+//! All are on by default. No feature turns a check off: whatever a smaller build cannot check is an error.
+//!
+//! | feature | contents | without it |
+//! | --- | --- | --- |
+//! | `stdio` | [`stdio()`] | |
+//! | `http-server` | [`http()`] | |
+//! | `http-client` | [`Client::connect`] | |
+//! | `spawn` | [`Client::spawn`]: servers as child processes | |
+//! | `auth` | [`auth`]: OAuth for both sides | |
+//! | `macros` | [`tool`](macro@tool), [`tools`](macro@tools), [`prompt`](macro@prompt) | |
+//! | `audit` | [`Server::audit_in`]: tamper-evident audit logs in files (Unix) | the records go to `tracing` only |
+//! | `full-json-schema` | JSON Schemas with any keyword | [`Server::build`] rejects a tool with other keywords than the plain ones; a client withholds it |
+//! | `full-uri` | resource URIs as the URL Standard reads them | requests for other than plain URIs are rejected |
+//! | `secret-rule-files` | [`SecretRules::parse`](policy::SecretRules::parse): your own rules for secrets | only the built-in rules |
+//!
+//! Plain keywords are `type`, `enum`, `const`, `properties`, `required`, `additionalProperties`, `items`, `allOf`, `anyOf`,
+//! `oneOf`, `not`, the limits of numbers and counts, and annotations such as `description` and `format` (2020-12).
+//!
 //! The [`guide`] shows how to use the crate. The examples in the repository are complete programs.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use super::footprint;
 use crate::run::{cargo, command, must, output};
 
 /// Beginning of the manifest.
@@ -37,17 +38,24 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 }
 "#;
 
-/// Puts the unpacked packages beside a new program in an empty folder, and builds and runs the program.
+/// Puts the unpacked packages beside a new program in an empty folder, builds and runs the program, and prints its
+/// footprint beside that of the same server with rmcp.
 ///
 /// # Errors
-/// A package is missing, or the program does not build or prints something else.
+/// A package is missing, or the program does not build, prints something else, or exceeds a limit.
 pub(super) fn run(packages: &Path) -> Result<(), String> {
-    let told = |error: std::io::Error| error.to_string();
     let folder = std::env::temp_dir().join(format!("toolgate-hello-{}", std::process::id()));
-    fs::create_dir_all(folder.join("src")).map_err(told)?;
-    fs::write(folder.join("src/main.rs"), MAIN).map_err(told)?;
-    let mut manifest = HEAD.to_owned();
-    let mut patches = String::from("\n[patch.crates-io]\n");
+    let outcome = run_in(&folder, packages);
+    fs::remove_dir_all(&folder).map_err(|error| error.to_string())?;
+    outcome
+}
+
+fn run_in(folder: &Path, packages: &Path) -> Result<(), String> {
+    let told = |error: std::io::Error| error.to_string();
+    let program = folder.join("hello");
+    fs::create_dir_all(program.join("src")).map_err(told)?;
+    fs::write(program.join("src/main.rs"), MAIN).map_err(told)?;
+    let (mut library, mut patches) = (String::new(), String::from("\n[patch.crates-io]\n"));
     for entry in fs::read_dir(packages).map_err(told)? {
         let package = entry.map_err(told)?.path();
         let stem = package
@@ -62,19 +70,19 @@ pub(super) fn run(packages: &Path) -> Result<(), String> {
         else {
             continue;
         };
-        must(command("cp").arg("-R").arg(&package).arg(&folder))?;
-        patches += &format!("{name} = {{ path = \"{stem}\" }}\n");
+        must(command("cp").arg("-R").arg(&package).arg(folder))?;
+        patches += &format!("{name} = {{ path = \"../{stem}\" }}\n");
         if name == "toolgate" {
-            manifest += &format!("toolgate = \"{version}\"\n");
+            library = version.to_owned();
         }
     }
-    fs::write(folder.join("Cargo.toml"), manifest + &patches).map_err(told)?;
-    let said = output(cargo().args(["run", "--quiet"]).current_dir(&folder));
-    fs::remove_dir_all(&folder).map_err(told)?;
-    match said?.trim() {
-        "hello world" => Ok(()),
-        other => Err(format!(
-            "the program prints {other:?} instead of \"hello world\""
-        )),
+    let manifest = format!("{HEAD}toolgate = \"{library}\"\n{patches}");
+    fs::write(program.join("Cargo.toml"), manifest).map_err(told)?;
+    let said = output(cargo().args(["run", "--quiet"]).current_dir(&program))?;
+    if said.trim() != "hello world" {
+        return Err(format!(
+            "the program prints {said:?} instead of \"hello world\""
+        ));
     }
+    footprint::compare(folder, &library, &patches)
 }

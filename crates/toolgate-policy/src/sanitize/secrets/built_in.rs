@@ -42,7 +42,8 @@ pub(super) fn rules() -> serde_json::Result<Vec<SecretRule>> {
     Ok(written.into_iter().map(rule).collect())
 }
 
-#[cfg(all(test, feature = "secret-rule-files"))]
+#[cfg(test)]
+#[cfg(feature = "secret-rule-files")]
 mod tests {
     use super::*;
     use crate::SecretRules;

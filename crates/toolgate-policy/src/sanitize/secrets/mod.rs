@@ -14,14 +14,16 @@ mod computed;
 mod edit;
 pub(crate) mod field;
 pub(crate) mod find;
-#[cfg(all(test, feature = "secret-rule-files"))]
+#[cfg(test)]
+#[cfg(feature = "secret-rule-files")]
 mod formats;
 mod keywords;
 #[cfg(feature = "secret-rule-files")]
 mod rule_file;
 mod rule_set;
 mod rules;
-#[cfg(all(test, feature = "secret-rule-files"))]
+#[cfg(test)]
+#[cfg(feature = "secret-rule-files")]
 mod tests;
 
 #[cfg(feature = "secret-rule-files")]

@@ -25,7 +25,8 @@ mod regex_cost;
 mod repair;
 mod rewrite;
 mod sanitizer;
-#[cfg(all(test, feature = "full-json-schema"))]
+#[cfg(test)]
+#[cfg(feature = "full-json-schema")]
 mod tests;
 
 #[cfg(feature = "full-json-schema")]
