@@ -134,6 +134,14 @@ where
     }
 }
 
+/// Creates a layer that passes what a call returns through a sanitizer: the outcome, and messages during the call.
+///
+/// Add a sanitizer of a whole pipeline with [`ResolvedPipeline::sanitizer`](crate::ResolvedPipeline::sanitizer); this
+/// layer is for a part of it, for example for one tool.
+pub fn into_layer(sanitizer: impl Sanitizer) -> impl Layer {
+    SanitizerLayer::new(vec![Arc::new(sanitizer)])
+}
+
 /// Call that untrusted content belongs to: its id and its decision log.
 #[derive(Clone, Debug)]
 #[non_exhaustive]

@@ -75,9 +75,15 @@ impl FunctionArguments {
         self.fields.iter().map(name)
     }
 
+    /// Returns whether a parameter accepts all further arguments.
+    fn is_open(&self) -> bool {
+        self.fields.iter().any(ArgumentField::is_flat)
+    }
+
     /// Returns whether an argument has another name than its parameter.
     pub(crate) fn are_renamed(&self) -> bool {
-        let renamed = |field: &ArgumentField| has_option(&field.attributes, "serde", &["rename"]);
+        let words = ["rename", "flatten"];
+        let renamed = |field: &ArgumentField| has_option(&field.attributes, "serde", &words);
         self.fields.iter().any(renamed)
     }
 
@@ -91,15 +97,16 @@ impl FunctionArguments {
             } = field;
             quote!(#(#attributes)* #name: #ty)
         });
-        arguments_struct(private, of, fields)
+        arguments_struct(private, of, self.is_open(), fields)
     }
 
     /// Generates `struct Arguments` for arguments that are text, as of a prompt or template, and the functions that read
     /// its fields.
     pub(crate) fn text_definition(&self, private: &TokenStream, of: &str) -> TokenStream {
         let fields = self.fields.iter().map(ArgumentField::text_field);
-        let definition = arguments_struct(private, of, fields);
-        let readers = self.fields.iter().map(|field| field.reader(private));
+        let definition = arguments_struct(private, of, self.is_open(), fields);
+        let fields = self.fields.iter().filter(|field| !field.is_flat());
+        let readers = fields.map(|field| field.reader(private));
         quote!(#(#readers)* #definition)
     }
 
@@ -120,19 +127,29 @@ impl FunctionArguments {
 fn arguments_struct(
     private: &TokenStream,
     of: &str,
+    open: bool,
     fields: impl Iterator<Item = TokenStream>,
 ) -> TokenStream {
+    let closed = match open {
+        true => TokenStream::new(),
+        false => quote!(, deny_unknown_fields),
+    };
     let serde = quote!(#private::serde).to_string();
     let schemars = quote!(#private::schemars).to_string();
     quote! {
         #[derive(#private::serde::Deserialize, #private::schemars::JsonSchema)]
-        #[serde(crate = #serde, deny_unknown_fields)]
+        #[serde(crate = #serde #closed)]
         #[schemars(crate = #schemars, rename = #of)]
         struct Arguments { #(#fields,)* }
     }
 }
 
 impl ArgumentField {
+    /// Returns whether the parameter accepts all further arguments.
+    fn is_flat(&self) -> bool {
+        has_option(&self.attributes, "serde", &["flatten"])
+    }
+
     fn reader_name(&self) -> Ident {
         format_ident!("__read_{}", self.name.unraw())
     }
@@ -144,6 +161,9 @@ impl ArgumentField {
             name,
             ty,
         } = self;
+        if self.is_flat() {
+            return quote!(#(#attributes)* #name: #ty);
+        }
         let has = |path: &str, words: &[&str]| has_option(attributes, path, words);
         let mut own = TokenStream::new();
         if !has("serde", &["with", "deserialize_with"]) {

@@ -6,6 +6,7 @@ mod arguments;
 mod docs;
 mod free;
 mod kind;
+mod limits;
 mod options;
 mod set;
 #[cfg(test)]
@@ -40,6 +41,13 @@ use set::BlockOptions;
 /// | `open_world = false` | it does not interact with anything outside of the server |
 /// | `task = "optional"`, `"required"` | it can, or must, be called as a task, without waiting for the result |
 /// | `output = false` | no output schema |
+/// | `icon = "…"` | URL of an icon |
+/// | `timeout = "5s"` | time limit of a call; units are `ms`, `s`, `min` and `h` |
+/// | `concurrency = 4` | number of calls at once; further calls wait |
+/// | `rate = "10/min"` | rate limit of each caller |
+/// | `max_result_bytes = 65536` | maximum size of a result |
+/// | `ui = "ui://…"` | page of MCP Apps that shows the result |
+/// | `app_only` | only pages call the tool, not models |
 /// | `crate = "…"` | the path of `toolgate`, if it has another name |
 #[proc_macro_attribute]
 pub fn tool(options: TokenStream, item: TokenStream) -> TokenStream {
@@ -71,7 +79,7 @@ pub fn tools(options: TokenStream, item: TokenStream) -> TokenStream {
 /// Clients send text. A parameter has a type that implements `serde::Deserialize` or `FromStr`, for example `String`,
 /// `i32`, `bool` or an enum, or is an `Option` of one. Lists and objects are read from JSON text. An argument that cannot
 /// be read is an error that names it. The function returns a type that implements `IntoMessages`, or a `Result` of that.
-/// Options: `name`, `title`, `description` and `crate`, as of `#[tool]`.
+/// Options: `name`, `title`, `description`, `icon` and `crate`, as of `#[tool]`.
 #[proc_macro_attribute]
 pub fn prompt(options: TokenStream, item: TokenStream) -> TokenStream {
     expand(options, item, ItemKind::Prompt)
@@ -86,7 +94,7 @@ pub fn prompt(options: TokenStream, item: TokenStream) -> TokenStream {
 /// It returns a type that implements `IntoContents`: text, `Vec<u8>`, `Structured(value)` as JSON, or
 /// `ResourceContents`; or a `Result` of that. It may be `async` or not.
 ///
-/// Options after the URI: `name`, `title`, `description` and `crate`, as of `#[tool]`, and `mime = "…"`, the MIME type.
+/// Options after the URI: `name`, `title`, `description`, `icon` and `crate`, as of `#[tool]`, and `mime = "…"`, the MIME type.
 #[proc_macro_attribute]
 pub fn resource(options: TokenStream, item: TokenStream) -> TokenStream {
     expand(options, item, ItemKind::Resource)

@@ -1,10 +1,10 @@
 //! Options in the parentheses of an attribute.
 
-use crate::kind::ItemKind;
+use crate::{kind::ItemKind, limits};
 use proc_macro2::TokenStream;
 use quote::quote;
 use syn::{
-    LitBool, LitStr, Path, Result, Token,
+    LitBool, LitInt, LitStr, Path, Result, Token,
     meta::ParseNestedMeta,
     parse::{ParseStream, Parser},
 };
@@ -20,14 +20,21 @@ pub(crate) const TOOL: &[&str] = &[
     "open_world",
     "task",
     "output",
+    "icon",
+    "timeout",
+    "concurrency",
+    "rate",
+    "max_result_bytes",
+    "ui",
+    "app_only",
     "crate",
 ];
 /// The options of `#[tools]`.
 pub(crate) const TOOLS: &[&str] = &["crate"];
 /// The options of `#[resource]` and `#[template]`.
-pub(crate) const RESOURCE: &[&str] = &["name", "title", "description", "mime", "crate"];
+pub(crate) const RESOURCE: &[&str] = &["name", "title", "description", "icon", "mime", "crate"];
 /// The options of `#[prompt]`.
-pub(crate) const PROMPT: &[&str] = &["name", "title", "description", "crate"];
+pub(crate) const PROMPT: &[&str] = &["name", "title", "description", "icon", "crate"];
 
 /// Parsed options of an attribute.
 #[derive(Default)]
@@ -44,6 +51,12 @@ pub(crate) struct AttributeOptions {
     task: Option<LitStr>,
     output: Option<LitBool>,
     mime: Option<LitStr>,
+    icon: Option<LitStr>,
+    ui: Option<LitStr>,
+    app_only: Option<LitBool>,
+    /// Builder calls of the limits of a tool.
+    limits: TokenStream,
+    rate: Option<LitStr>,
     pub(crate) krate: Option<Path>,
     seen: Vec<String>,
 }
@@ -94,6 +107,26 @@ impl AttributeOptions {
             "open_world" => self.open_world = Some(flag(meta)?),
             "task" => self.task = Some(support(meta.value()?.parse()?)?),
             "output" => self.output = Some(flag(meta)?),
+            "icon" => self.icon = Some(meta.value()?.parse()?),
+            "ui" => self.ui = Some(meta.value()?.parse()?),
+            "app_only" => self.app_only = Some(flag(meta)?),
+            "timeout" => {
+                let timeout = limits::duration(&meta.value()?.parse()?)?;
+                self.limits.extend(quote!(.timeout(#timeout)));
+            }
+            "concurrency" => {
+                let calls: LitInt = meta.value()?.parse()?;
+                self.limits.extend(quote!(.concurrency(#calls)));
+            }
+            "max_result_bytes" => {
+                let bytes: LitInt = meta.value()?.parse()?;
+                self.limits.extend(quote!(.max_result_bytes(#bytes)));
+            }
+            "rate" => {
+                let rate: LitStr = meta.value()?.parse()?;
+                limits::rate(&rate, &TokenStream::new())?;
+                self.rate = Some(rate);
+            }
             "mime" => self.mime = Some(meta.value()?.parse()?),
             _ => self.krate = Some(meta.value()?.parse::<LitStr>()?.parse()?),
         }
@@ -125,12 +158,27 @@ impl AttributeOptions {
             (None, Some(text)) => chain.extend(quote!(.description(#text))),
             (None, None) => {}
         }
+        let private = self.private_path();
+        if let Some(icon) = &self.icon {
+            chain.extend(quote!(.icon(#private::Icon::new(#icon))));
+        }
+        if let Some(page) = &self.ui {
+            chain.extend(quote!(.ui(#page)));
+        }
+        // The value was checked when it was read.
+        if let Some(Ok(rate)) = self.rate.as_ref().map(|rate| limits::rate(rate, &private)) {
+            chain.extend(quote!(.rate_limit(#rate)));
+        }
+        chain.extend(self.limits.clone());
         if let Some(mime) = &self.mime {
             chain.extend(quote!(.mime(#mime)));
         }
         let is_on = |flag: &Option<LitBool>| flag.as_ref().is_some_and(LitBool::value);
         if is_on(&self.read_only) {
             chain.extend(quote!(.read_only()));
+        }
+        if is_on(&self.app_only) {
+            chain.extend(quote!(.app_only()));
         }
         if is_on(&self.idempotent) {
             chain.extend(quote!(.idempotent()));
@@ -142,7 +190,6 @@ impl AttributeOptions {
             chain.extend(quote!(.open_world(#reaches)));
         }
         if let Some(support) = &self.task {
-            let private = self.private_path();
             let word = match support.value().as_str() {
                 "required" => quote!(Required),
                 _ => quote!(Optional),

@@ -104,6 +104,14 @@ fn rejects_invalid_options() {
         "`task` must be \"optional\" or \"required\"",
     );
     option("a::b", "a::b", "unknown option");
+    for duration in ["\"5\"", "\"5 days\"", "\"s\"", "\"0s\""] {
+        let options = format!("timeout = {duration}");
+        option(&options, duration, "a duration is a number with a unit");
+    }
+    for rate in ["\"5\"", "\"0/s\"", "\"5/day\"", "\"x/s\""] {
+        option(&format!("rate = {rate}"), rate, "a rate is a number of calls");
+    }
+    option("concurrency = \"4\"", "\"4\"", "expected integer literal");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Validation of a server's definitions when it is built.
 
-use super::{Skill, registry::OfferedItems};
+use super::{Skill, app_page, registry::OfferedItems};
 use crate::param_headers::ParamHeaders;
 use std::{collections::HashSet, fmt};
 use toolgate_core::{Definition, ItemKind};
@@ -52,6 +52,14 @@ pub(super) fn check(
         offered.tools.iter().map(|t| (t.name(), t.definition())),
         ItemKind::Tool,
     )?;
+    for tool in &offered.tools {
+        app_page::check_page(tool, &offered.resources)
+            .map_err(|why| BuildError::new(format!("the tool {:?}", tool.name()), why))?;
+    }
+    for resource in &offered.resources {
+        app_page::check_uri(resource)
+            .map_err(|why| BuildError::new(format!("the resource {:?}", resource.uri()), why))?;
+    }
     for tool in &tools {
         check_tool(tool).map_err(|why| BuildError::new(describe(tool), why))?;
     }

@@ -24,6 +24,19 @@ impl DefinitionDraft {
         }
     }
 
+    /// Returns a member of a nested object.
+    pub(super) fn nested(&self, object: &str, member: &str) -> Option<Value> {
+        self.0.get(object)?.get(member).cloned()
+    }
+
+    /// Adds a value to a list.
+    pub(super) fn push(&mut self, list: &str, value: Value) {
+        let list = self.0.entry(list).or_insert_with(|| json!([]));
+        if let Some(list) = list.as_array_mut() {
+            list.push(value);
+        }
+    }
+
     pub(super) fn text(&self, member: &str) -> Option<&str> {
         self.0.get(member)?.as_str()
     }

@@ -23,6 +23,7 @@
 //! # }
 //! ```
 
+mod app_page;
 mod argument_error;
 pub mod ask;
 mod build;
@@ -34,6 +35,7 @@ mod definition;
 mod handler_exit;
 #[cfg(feature = "http-server")]
 mod http_request;
+mod icon;
 mod item_set;
 mod messages;
 mod mount;
@@ -49,13 +51,16 @@ mod skill;
 mod text_arguments;
 mod tool;
 mod tool_error;
+mod tool_policy;
 mod typed;
 
+pub use app_page::{AppPage, AppPermission};
 pub use build::BuildError;
 pub use cancellation::CancellationToken;
 pub use contents::{IntoContents, ResourceContents};
 pub use cx::{Cx, LogLevel};
 pub use handler_exit::HandlerExit;
+pub use icon::{Icon, IconTheme};
 pub use item_set::{ItemSet, ItemSource};
 pub use messages::{IntoMessages, Message};
 pub use output::{IntoOutput, Structured};

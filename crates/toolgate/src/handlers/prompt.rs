@@ -1,7 +1,7 @@
 //! Prompts: definition and handler.
 
 use super::{
-    Cx, HandlerExit, IntoHandlerExit, IntoMessages, complete::CompletionHandlers,
+    Cx, HandlerExit, Icon, IntoHandlerExit, IntoMessages, complete::CompletionHandlers,
     definition::DefinitionDraft, schema, text_arguments,
 };
 use schemars::JsonSchema;
@@ -112,6 +112,12 @@ impl Prompt {
     /// Sets the prompt's description.
     pub fn description(mut self, text: &str) -> Prompt {
         self.draft.set("description", text);
+        self
+    }
+
+    /// Adds an icon, which hosts show to people.
+    pub fn icon(mut self, icon: Icon) -> Prompt {
+        self.draft.push("icons", icon.into_json());
         self
     }
 

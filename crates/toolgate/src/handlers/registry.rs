@@ -3,7 +3,10 @@
 use super::{Prompt, Resource, ResourceTemplate, Skill, Tool, build, build::BuildError};
 use std::{
     collections::HashMap,
-    sync::{Arc, PoisonError, RwLock},
+    sync::{
+        Arc, PoisonError, RwLock,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 use tokio::sync::watch;
 use toolgate_core::{CacheHint, Catalog, ChangeCounters, Item, ItemKind, Origin};
@@ -20,6 +23,8 @@ struct RegistryState {
     offered: RwLock<Arc<OfferedItems>>,
     stale: watch::Sender<ChangeCounters>,
     mounted: Vec<(String, ItemRegistry)>,
+    /// True once a tool had rules of its own.
+    has_tool_rules: AtomicBool,
 }
 
 /// Snapshot of the items: the lists, and their handlers.
@@ -55,6 +60,10 @@ impl OfferedItems {
 
     pub(super) fn resource(&self, uri: &str) -> Option<&Resource> {
         self.resources.get(self.index_of(ItemKind::Resource, uri)?)
+    }
+
+    fn has_tool_rules(&self) -> bool {
+        self.tools.iter().any(|tool| !tool.rules().is_empty())
     }
 
     fn index_of(&self, kind: ItemKind, name: &str) -> Option<usize> {
@@ -99,11 +108,13 @@ impl ItemRegistry {
             trusted: true,
         };
         let offered = Arc::new(offered.validate(&origin)?);
+        let has_tool_rules = AtomicBool::new(offered.has_tool_rules());
         Ok(ItemRegistry(Arc::new(RegistryState {
             origin,
             offered: RwLock::new(offered),
             stale: watch::Sender::default(),
             mounted,
+            has_tool_rules,
         })))
     }
 
@@ -113,6 +124,11 @@ impl ItemRegistry {
         mounted
             .find(|(known, _)| known == name)
             .map(|(_, registry)| registry)
+    }
+
+    /// Returns whether a tool has, or had, rules of its own.
+    pub(super) fn has_tool_rules(&self) -> bool {
+        self.0.has_tool_rules.load(Ordering::SeqCst)
     }
 
     pub(super) fn origin(&self) -> &Origin {
@@ -137,7 +153,12 @@ impl ItemRegistry {
         let mut offered = offered.unwrap_or_else(PoisonError::into_inner);
         let mut next = OfferedItems::clone(&offered);
         change(&mut next);
-        *offered = Arc::new(next.validate(&self.0.origin)?);
+        let next = next.validate(&self.0.origin)?;
+        if next.has_tool_rules() {
+            // Before the tool can be called.
+            self.0.has_tool_rules.store(true, Ordering::SeqCst);
+        }
+        *offered = Arc::new(next);
         drop(offered);
         self.0
             .stale

@@ -1,7 +1,7 @@
 //! Resources and resource templates: definition and handler.
 
 use super::{
-    Cx, HandlerExit, IntoContents, IntoHandlerExit, ResourceContents, complete::CompletionHandlers,
+    Cx, HandlerExit, Icon, IntoContents, IntoHandlerExit, ResourceContents, complete::CompletionHandlers,
     definition::DefinitionDraft, text_arguments,
 };
 use serde::de::DeserializeOwned;
@@ -101,6 +101,12 @@ macro_rules! described {
                 self
             }
 
+            /// Adds an icon, which hosts show to people.
+            pub fn icon(mut self, icon: Icon) -> $type {
+                self.draft.push("icons", icon.into_json());
+                self
+            }
+
             /// Sets the icons of the resource or template, as JSON in the protocol's format.
             pub fn icons(mut self, icons: Value) -> $type {
                 self.draft.set("icons", icons);
@@ -177,6 +183,10 @@ impl Resource {
             let contents = contents.clone();
             async move { Ok::<_, HandlerExit>(contents) }
         })
+    }
+
+    pub(super) fn mime_type(&self) -> Option<&str> {
+        self.draft.text("mimeType")
     }
 
     pub(super) fn uri(&self) -> &str {

@@ -1,7 +1,7 @@
 //! Tools: definition and handler.
 
 use super::{
-    Cx, HandlerExit, IntoHandlerExit, IntoOutput, TaskSupport, argument_error::ArgumentProblem,
+    Cx, HandlerExit, Icon, IntoHandlerExit, IntoOutput, TaskSupport, argument_error::ArgumentProblem,
     definition::DefinitionDraft, schema, typed,
 };
 use schemars::JsonSchema;
@@ -10,7 +10,7 @@ use serde_json::Value;
 use std::{future::Future, sync::Arc};
 use toolgate_core::{
     BoxFuture, Call, Definition, Error, ErrorKind, ItemKind, Layer, RequiredCapability,
-    SchemaViolation, ToolResult,
+    Rule, SchemaViolation, ToolResult,
 };
 
 type ToolHandler =
@@ -21,13 +21,16 @@ type ToolHandler =
 /// Without annotations a tool counts as destructive.
 #[derive(Clone)]
 pub struct Tool {
-    draft: DefinitionDraft,
+    pub(super) draft: DefinitionDraft,
     run: ToolHandler,
     fault: Option<String>,
     /// True if structured content is repeated as text.
     repeats_as_text: bool,
     task_support: TaskSupport,
     layers: Arc<[Arc<dyn Layer>]>,
+    pub(super) rules: Arc<[Arc<dyn Rule>]>,
+    /// Page of MCP Apps.
+    pub(super) page: Option<String>,
 }
 
 /// Types that can be added to a server as a tool: a [`Tool`], or a function that returns one, as `#[tool]` generates.
@@ -136,6 +139,8 @@ impl Tool {
             repeats_as_text: true,
             task_support: TaskSupport::default(),
             layers: Arc::new([]),
+            rules: Arc::new([]),
+            page: None,
         }
     }
 
@@ -214,6 +219,12 @@ impl Tool {
         self
     }
 
+    /// Adds an icon, which hosts show to people.
+    pub fn icon(mut self, icon: Icon) -> Tool {
+        self.draft.push("icons", icon.into_json());
+        self
+    }
+
     /// Sets the icons in the protocol's format: an array of objects with `src`.
     pub fn icons(self, icons: Value) -> Tool {
         self.set("icons", icons)
@@ -239,6 +250,10 @@ impl Tool {
 
     pub(super) fn layers(&self) -> &Arc<[Arc<dyn Layer>]> {
         &self.layers
+    }
+
+    pub(super) fn rules(&self) -> &Arc<[Arc<dyn Rule>]> {
+        &self.rules
     }
 
     pub(super) fn support(&self) -> TaskSupport {

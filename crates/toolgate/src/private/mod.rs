@@ -3,12 +3,13 @@
 mod argument_reader;
 
 pub use crate::handlers::{
-    Cx, HandlerExit, ItemSet, ItemSource, Prompt, Resource, ResourceTemplate, TaskSupport, Tool,
+    Cx, HandlerExit, Icon, ItemSet, ItemSource, Prompt, Resource, ResourceTemplate, TaskSupport, Tool,
 };
 pub use argument_reader::{
     ArgumentReader, ReadDeserialized, ReadParsed, ReadUnsupported, ReadableArgument,
 };
 pub use schemars;
+pub use toolgate_policy::RateQuota;
 pub use serde;
 
 use crate::handlers::{IntoContents, IntoHandlerExit, IntoMessages, IntoOutput};

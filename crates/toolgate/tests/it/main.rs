@@ -10,6 +10,7 @@
 mod aggregate;
 mod app;
 mod axum_app;
+mod compile_errors;
 mod corpus;
 mod escape;
 mod examples;
