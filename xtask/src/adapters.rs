@@ -11,17 +11,4 @@ pub(crate) fn all(report: &mut Report) {
         test.args(["test", "--locked", "--workspace"]);
         must(test.current_dir(&folder))
     });
-    report.step("clippy of the adapters", || {
-        let mut clippy = cargo();
-        clippy.args([
-            "clippy",
-            "--locked",
-            "--workspace",
-            "--all-targets",
-            "--",
-            "-D",
-            "warnings",
-        ]);
-        must(clippy.current_dir(&folder))
-    });
 }

@@ -44,7 +44,12 @@ pub fn tools<C: ToolCaller + 'static>(client: Arc<C>, tools: &ToolList) -> Vec<D
             Box::pin(async move { run(&*client, &model, &own, arguments).await })
         };
         let parameters = function.parameters.to_value();
-        Some(DynamicTool::new(name, function.description, parameters, run))
+        Some(DynamicTool::new(
+            name,
+            function.description,
+            parameters,
+            run,
+        ))
     });
     made.collect()
 }
@@ -56,7 +61,9 @@ async fn run(
     arguments: Value,
 ) -> Result<ToolOutput, ToolExecutionError> {
     // rig has an id for each call of its own.
-    let call = tools.read_parts("", name, arguments).map_err(|error| failure(&error))?;
+    let call = tools
+        .read_parts("", name, arguments)
+        .map_err(|error| failure(&error))?;
     let result = client.call_tool(&call.tool, call.arguments).await;
     output(&result.map_err(|error| failure(&error))?)
 }
@@ -66,7 +73,8 @@ fn output(result: &CallResult) -> Result<ToolOutput, ToolExecutionError> {
     let mut blocks: Vec<ToolResultContent> = result.content().iter().map(block).collect();
     if blocks.is_empty() {
         let structured = result.structured_content().map(|json| json.to_value());
-        blocks.push(structured.map_or_else(|| ToolResultContent::text(""), ToolResultContent::json));
+        blocks
+            .push(structured.map_or_else(|| ToolResultContent::text(""), ToolResultContent::json));
     }
     let output = ToolOutput::content(blocks)?;
     match result.is_error() {

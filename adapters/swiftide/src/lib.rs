@@ -118,11 +118,7 @@ impl<C> Clone for ClientTool<C> {
 
 #[async_trait]
 impl<C: ToolSource> Tool for ClientTool<C> {
-    async fn invoke(
-        &self,
-        _: &dyn AgentContext,
-        call: &ToolCall,
-    ) -> Result<ToolOutput, ToolError> {
+    async fn invoke(&self, _: &dyn AgentContext, call: &ToolCall) -> Result<ToolOutput, ToolError> {
         let arguments = call.args().unwrap_or_default();
         let read = self.tools.read_parts(call.id(), &self.spec.name, arguments);
         let result = match read {

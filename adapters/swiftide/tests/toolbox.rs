@@ -27,7 +27,9 @@ fn divide(number: f64, by: f64) -> Result<String, HandlerExit> {
 }
 
 async fn client(with: ClientBuilder) -> Client {
-    with.in_process(Server::new("math", "1").tool(divide)).await.unwrap()
+    with.in_process(Server::new("math", "1").tool(divide))
+        .await
+        .unwrap()
 }
 
 async fn tools(with: ClientBuilder) -> Vec<Box<dyn Tool>> {
@@ -49,7 +51,10 @@ async fn invoke(tool: &dyn Tool, arguments: Value) -> ToolOutput {
 async fn a_tool_has_a_name_that_models_accept_and_runs() {
     let tools = tools(Client::builder()).await;
     let spec = tools[0].tool_spec();
-    assert_eq!((spec.name.as_str(), spec.description.as_str()), ("math-divide", "Divides two numbers."));
+    assert_eq!(
+        (spec.name.as_str(), spec.description.as_str()),
+        ("math-divide", "Divides two numbers.")
+    );
     let schema = serde_json::to_value(spec.parameters_schema).unwrap();
     assert_eq!(schema["required"], json!(["number", "by"]));
     let output = invoke(&*tools[0], json!({"number": 1, "by": 4})).await;
@@ -63,9 +68,17 @@ async fn failures_and_wrong_arguments_reach_the_model() {
     assert_eq!(failed, ToolOutput::fail("division by zero"));
     let wrong = invoke(&*tools[0], json!({"number": "one", "by": 4})).await;
     assert!(wrong.as_fail().unwrap().contains("number"), "{wrong}");
-    let no_json = ToolCall::builder().id("c").name("math-divide").args("{").build().unwrap();
+    let no_json = ToolCall::builder()
+        .id("c")
+        .name("math-divide")
+        .args("{")
+        .build()
+        .unwrap();
     let no_json = tools[0].invoke(&(), &no_json).await.unwrap();
-    assert!(no_json.as_fail().unwrap().contains("JSON object"), "{no_json}");
+    assert!(
+        no_json.as_fail().unwrap().contains("JSON object"),
+        "{no_json}"
+    );
 }
 
 #[tokio::test]
@@ -78,13 +91,19 @@ async fn a_call_that_the_user_denies_is_refused() {
     });
     let tools = tools(with).await;
     let denied = invoke(&*tools[0], json!({"number": 1, "by": 4})).await;
-    assert!(denied.as_fail().unwrap().contains("no math.divide today"), "{denied}");
+    assert!(
+        denied.as_fail().unwrap().contains("no math.divide today"),
+        "{denied}"
+    );
     assert_eq!(asked.load(Ordering::Relaxed), 1);
 }
 
 #[tokio::test]
 async fn a_group_of_servers_is_one_toolbox() {
-    let clients = [("a", client(Client::builder()).await), ("b", client(Client::builder()).await)];
+    let clients = [
+        ("a", client(Client::builder()).await),
+        ("b", client(Client::builder()).await),
+    ];
     let toolbox = ClientToolBox::new(ClientGroup::new(clients).unwrap());
     let tools = toolbox.available_tools().await.unwrap();
     let names: Vec<_> = tools.iter().map(|tool| tool.name().into_owned()).collect();

@@ -204,6 +204,7 @@ impl Authenticator {
                     KeyEndReason::Replaced => "this key was rotated; ask the operator for the new one",
                     KeyEndReason::Revoked => "this key was revoked; ask the operator for a new one",
                     KeyEndReason::Expired => "this key has expired; ask the operator for a new one",
+                    _ => "this key is no longer valid; ask the operator for a new one",
                 },
             )),
             Err(_) => Err(self.invalid_credentials(

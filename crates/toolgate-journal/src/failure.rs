@@ -3,6 +3,7 @@
 use std::io;
 
 /// Cause of a failure.
+#[cfg(all(feature = "files", unix))]
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum FailureCause {
     /// The disk is full.
@@ -28,6 +29,7 @@ pub(crate) fn remedy(cause: &io::Error) -> &'static str {
     }
 }
 
+#[cfg(all(feature = "files", unix))]
 impl FailureCause {
     /// Classifies a write error. `FileTooLarge` is a limit of the single file, so a new chain can continue.
     pub(crate) fn of(cause: &io::Error) -> Self {

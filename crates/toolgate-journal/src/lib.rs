@@ -130,7 +130,6 @@ mod disk;
 mod displaced;
 mod entry;
 mod error;
-#[cfg(all(feature = "files", unix))]
 mod failure;
 #[cfg(all(feature = "files", unix))]
 mod journal;

@@ -277,8 +277,7 @@ fn last_segment(ty: &Type) -> Option<&PathSegment> {
 fn plain(signature: &Signature) -> Result<()> {
     let generics = &signature.generics;
     if !generics.params.is_empty() {
-        let text =
-            "this function cannot be generic, because the schema of its arguments must be known before a call; use concrete types";
+        let text = "this function cannot be generic, because the schema of its arguments must be known before a call; use concrete types";
         return Err(Error::new_spanned(&generics.params, text));
     }
     if let Some(clause) = &generics.where_clause {
@@ -334,8 +333,7 @@ fn is_context(ty: &Type) -> Result<bool> {
             Err(Error::new_spanned(ty, text))
         }
         Type::ImplTrait(_) => {
-            let text =
-                "this function cannot be generic, because the schema of its arguments must be known before a call; use concrete types";
+            let text = "this function cannot be generic, because the schema of its arguments must be known before a call; use concrete types";
             Err(Error::new_spanned(ty, text))
         }
         ty => Ok(last_segment(ty).is_some_and(|segment| segment.ident == "Cx")),

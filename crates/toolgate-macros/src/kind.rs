@@ -1,6 +1,5 @@
 //! Kinds of items that attributes declare.
 
-use crate::options;
 use proc_macro2::TokenStream;
 use quote::quote;
 use syn::{Attribute, Error, Result};
@@ -29,15 +28,6 @@ impl ItemKind {
             ItemKind::Prompt => "prompt",
             ItemKind::Resource => "resource",
             ItemKind::Template => "template",
-        }
-    }
-
-    /// Returns the options of the attribute.
-    pub(crate) fn options(self) -> &'static [&'static str] {
-        match self {
-            ItemKind::Tool => options::TOOL,
-            ItemKind::Prompt => options::PROMPT,
-            ItemKind::Resource | ItemKind::Template => options::RESOURCE,
         }
     }
 

@@ -16,11 +16,14 @@ const UNITS: [(&str, u64); 5] = [
 /// Generates a `Duration` from text such as `5s`.
 pub(crate) fn duration(text: &LitStr) -> Result<TokenStream> {
     let wrong = || {
-        let text_of_error = "a duration is a number with a unit: \"500ms\", \"5s\", \"2min\" or \"1h\"";
+        let text_of_error =
+            "a duration is a number with a unit: \"500ms\", \"5s\", \"2min\" or \"1h\"";
         Error::new(text.span(), text_of_error)
     };
     let value = text.value();
-    let end = value.find(|c: char| !c.is_ascii_digit()).ok_or_else(wrong)?;
+    let end = value
+        .find(|c: char| !c.is_ascii_digit())
+        .ok_or_else(wrong)?;
     let (number, unit) = value.split_at(end);
     let number: u64 = number.parse().map_err(|_| wrong())?;
     let unit = UNITS.iter().find(|(name, _)| *name == unit.trim());
@@ -32,7 +35,8 @@ pub(crate) fn duration(text: &LitStr) -> Result<TokenStream> {
 /// Generates a `RateQuota` from text such as `10/min`.
 pub(crate) fn rate(text: &LitStr, private: &TokenStream) -> Result<TokenStream> {
     let wrong = || {
-        let text_of_error = "a rate is a number of calls in a period: \"2/s\", \"10/min\" or \"100/h\"";
+        let text_of_error =
+            "a rate is a number of calls in a period: \"2/s\", \"10/min\" or \"100/h\"";
         Error::new(text.span(), text_of_error)
     };
     let value = text.value();

@@ -10,7 +10,7 @@ use syn::{
 };
 
 /// The options of `#[tool]`.
-pub(crate) const TOOL: &[&str] = &[
+const TOOL: &[&str] = &[
     "name",
     "title",
     "description",
@@ -32,9 +32,18 @@ pub(crate) const TOOL: &[&str] = &[
 /// The options of `#[tools]`.
 pub(crate) const TOOLS: &[&str] = &["crate"];
 /// The options of `#[resource]` and `#[template]`.
-pub(crate) const RESOURCE: &[&str] = &["name", "title", "description", "icon", "mime", "crate"];
+const RESOURCE: &[&str] = &["name", "title", "description", "icon", "mime", "crate"];
 /// The options of `#[prompt]`.
-pub(crate) const PROMPT: &[&str] = &["name", "title", "description", "icon", "crate"];
+const PROMPT: &[&str] = &["name", "title", "description", "icon", "crate"];
+
+/// Returns the names of the options of an item's attribute.
+fn option_names(kind: ItemKind) -> &'static [&'static str] {
+    match kind {
+        ItemKind::Tool => TOOL,
+        ItemKind::Prompt => PROMPT,
+        ItemKind::Resource | ItemKind::Template => RESOURCE,
+    }
+}
 
 /// Parsed options of an attribute.
 #[derive(Default)]
@@ -79,7 +88,7 @@ impl AttributeOptions {
             if uri.is_some() && !input.is_empty() {
                 input.parse::<Token![,]>()?;
             }
-            let mut options = AttributeOptions::of(input.parse()?, kind.options())?;
+            let mut options = AttributeOptions::of(input.parse()?, option_names(kind))?;
             options.uri = uri;
             Ok(options)
         };

@@ -62,8 +62,7 @@ pub(crate) fn tools(options: &BlockOptions, mut block: ItemImpl) -> Result<Token
         }
     }
     if additions.is_empty() {
-        let text =
-            "no method in this block has `#[tool]`, `#[prompt]`, `#[resource]` or `#[template]`; add one of them to each method that is an item";
+        let text = "no method in this block has `#[tool]`, `#[prompt]`, `#[resource]` or `#[template]`; add one of them to each method that is an item";
         return Err(Error::new_spanned(&block.self_ty, text));
     }
     let private = options.options.private_path();

@@ -109,7 +109,11 @@ fn rejects_invalid_options() {
         option(&options, duration, "a duration is a number with a unit");
     }
     for rate in ["\"5\"", "\"0/s\"", "\"5/day\"", "\"x/s\""] {
-        option(&format!("rate = {rate}"), rate, "a rate is a number of calls");
+        option(
+            &format!("rate = {rate}"),
+            rate,
+            "a rate is a number of calls",
+        );
     }
     option("concurrency = \"4\"", "\"4\"", "expected integer literal");
 }

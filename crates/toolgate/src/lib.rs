@@ -97,6 +97,8 @@ pub use toolgate_auth as auth;
 /// Services, calls, layers, rules and pipelines: the types that every server, client and policy shares.
 pub use toolgate_core as core;
 pub use toolgate_core::{Call, Caller, Content, Error, Json, Outcome, Service};
+/// Makes a function a tool of an MCP server: its doc comments are the description, its parameters the input schema.
+///
 /// ```
 /// use toolgate::{Cx, Server, HandlerExit, tool};
 ///
@@ -131,6 +133,8 @@ pub use toolgate_policy as policy;
 /// Messages, definitions and revisions of the Model Context Protocol, without I/O.
 pub use toolgate_protocol as protocol;
 
+/// Makes methods of a type tools, prompts, resources and templates of an MCP server that share the state of a value.
+///
 /// ```
 /// use std::sync::atomic::{AtomicU64, Ordering};
 /// use toolgate::{Server, tools};
@@ -140,7 +144,7 @@ pub use toolgate_protocol as protocol;
 ///
 /// #[tools]
 /// impl Counter {
-///     /// RunningCounts up.
+///     /// Counts up.
 ///     #[tool(destructive = false)]
 ///     async fn up(&self, by: u64) -> String {
 ///         (self.0.fetch_add(by, Ordering::Relaxed) + by).to_string()
@@ -153,6 +157,8 @@ pub use toolgate_protocol as protocol;
 #[cfg(feature = "macros")]
 pub use toolgate_macros::tools;
 
+/// Makes a function a prompt of an MCP server: its parameters are the prompt's arguments.
+///
 /// ```
 /// use toolgate::{Server, prompt};
 ///
@@ -186,6 +192,8 @@ pub use toolgate_macros::tools;
 #[cfg(feature = "macros")]
 pub use toolgate_macros::prompt;
 
+/// Makes a function a resource of an MCP server: it returns the contents of one URI.
+///
 /// ```
 /// use toolgate::{Server, resource};
 ///
@@ -223,6 +231,8 @@ pub use toolgate_macros::prompt;
 #[cfg(feature = "macros")]
 pub use toolgate_macros::resource;
 
+/// Makes a function a resource template of an MCP server: its parameters are the variables of the URI template.
+///
 /// ```
 /// use toolgate::{Server, Structured, ToolError, template};
 ///

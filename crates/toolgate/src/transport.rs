@@ -37,27 +37,10 @@
 //! A transport that is a byte stream with one message a line needs none of this: see [`edge::stdio::serve`] and
 //! [`ClientBuilder::open`](crate::client::ClientBuilder::open).
 
+pub use crate::edge::MessageTransport;
 use crate::edge::{self, ProtocolServer};
-use bytes::Bytes;
-use futures_util::{Sink, Stream};
 use std::{io, sync::Arc};
 use toolgate_core::Caller;
-
-/// Connection that carries whole JSON-RPC messages: a stream of received messages, and a sink of messages to send. It
-/// is implemented for every such stream and sink.
-///
-/// - An item of the stream is one message, or a batch in revision 2025-03-26, as UTF-8. It may be invalid.
-/// - The end of the stream is the end of the connection. So is an error, in either direction.
-/// - Closing the sink closes the connection. It is closed when nothing more is sent.
-pub trait MessageTransport:
-    Stream<Item = io::Result<Bytes>> + Sink<String, Error = io::Error> + Send + 'static
-{
-}
-
-impl<T> MessageTransport for T where
-    T: Stream<Item = io::Result<Bytes>> + Sink<String, Error = io::Error> + Send + 'static
-{
-}
 
 /// Serves one MCP client over a transport until its stream ends, which cancels its requests in flight. `name` is the
 /// name of the transport in the audit log. After [`ProtocolServer::close`] new requests are rejected, and serving ends

@@ -421,10 +421,7 @@ mod tests {
         let issuer = |more: &str| format!("{ISSUER}{more}\n");
         let asked = "introspect = true\nclient_id = \"a\"\nclient_secret = { env = \"A\" }\n";
         for (text, told) in [
-            (
-                scope("[\"offline_access\"]"),
-                "is not a scope for tools",
-            ),
+            (scope("[\"offline_access\"]"), "is not a scope for tools"),
             (scope("[\"a b\"]"), "is not a valid scope"),
             (scope("[]"), "name at least one scope"),
             (

@@ -45,10 +45,9 @@ pub(crate) struct HttpRoutes {
 const MCP_PATH: &str = "/mcp";
 /// Path of the event stream of the HTTP+SSE transport (2024-11-05).
 const SSE_PATH: &str = "/sse";
-/// Path to which clients of that stream post.
+/// Path to which clients of that stream post. The stream announces it from the root, as most servers do: some clients
+/// append a relative reference to the origin without a slash.
 const MESSAGES_PATH: &str = "/messages";
-/// The same path relative to the stream, so that it is correct behind a proxy that adds a prefix.
-const MESSAGES_REFERENCE: &str = "messages";
 /// Message for a caller whose key is revoked during a request.
 const KEY_REVOKED_MESSAGE: &str = "this key was revoked; ask the operator for a new one";
 /// Audit reason of an address whose further rejections are not audited.
@@ -198,7 +197,7 @@ impl HttpRoutes {
         request: Request<Incoming>,
     ) -> Response<Body> {
         let response = match request.uri().path() {
-            SSE_PATH => self.endpoint.sse(&caller, &request, MESSAGES_REFERENCE),
+            SSE_PATH => self.endpoint.sse(&caller, &request, MESSAGES_PATH),
             MESSAGES_PATH => self.endpoint.messages(&caller, request).await,
             _ => self.endpoint.handle(caller, request).await,
         };

@@ -54,7 +54,7 @@ fn what_finds_no_room_is_told_what_is_full() {
     told.sort();
     let full = "too many concurrent calls: 1 call to the server demo is already running";
     let late =
-        format!("{full} and no slot became free within 1 s; try again when one has completed");
+        format!("{full}, and no slot became free within 1 s; try again when one has completed");
     assert_eq!(
         told,
         [late, format!("{full}; try again when one has completed")]

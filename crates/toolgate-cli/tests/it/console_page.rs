@@ -237,7 +237,7 @@ fn six_kinds_of_refusal_read_differently() {
     assert_eq!(all(&rows, "data-refusal"), kinds.map(str::to_owned).into());
     let expected = [
         "approval expired",
-        "refused: a person denied this call",
+        "denied by a person",
         "denied by a rule",
         "frozen",
         "invalid arguments",

@@ -247,8 +247,8 @@ fn one_bad_definition_leaves_all_other_tools_usable_in_every_revision() {
         .find(|one| one.starts_with("odd.ill"))
         .unwrap();
     for repair in [
-        "\"description\" is null",
-        "\"_meta\" is a string",
+        "\"description\" is not a string",
+        "\"_meta\" is not an object",
         "\"annotations.readOnlyHint\"",
     ] {
         assert!(ill.contains(repair), "{repair}: {ill}");

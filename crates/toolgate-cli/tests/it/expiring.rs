@@ -15,7 +15,7 @@ use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use toolgate_journal::state::{DurableState, StateLimits, WritePrecondition};
 
 /// A server whose calls end when the test lets them.
@@ -86,7 +86,10 @@ impl Old {
 
     /// The next line that begins so, without `data: `; nothing at the end.
     fn next(&mut self, begins: &str) -> Option<String> {
+        let deadline = Instant::now() + SOON;
         loop {
+            // Keepalive comments are lines as well: a read timeout alone would wait forever.
+            assert!(Instant::now() < deadline, "no line begins with {begins}");
             let mut line = String::new();
             match self.stream.read_line(&mut line).unwrap() {
                 0 => return None,

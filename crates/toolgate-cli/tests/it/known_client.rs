@@ -323,7 +323,7 @@ fn a_person_comes_back_to_the_port_that_was_asked_for() {
     let port = held.local_addr().unwrap().port().to_string();
     let done = login(&gate, &["--port", &port], nothing);
     assert_eq!((done.code, done.page), (Some(1), None), "{}", done.said);
-    let words = format!("the port {port} of this machine cannot be opened for the redirect");
+    let words = format!("port {port} of this machine cannot be opened for the redirect");
     assert!(done.said.contains(&words), "{}", done.said);
     drop(held);
     let done = login(&gate, &["--port", &port], nothing);

@@ -214,7 +214,10 @@ fn t37_a_hostile_page_is_neither_printed_nor_opened() {
         let said = String::from_utf8_lossy(&done.stderr).into_owned();
         assert_eq!(done.status.code(), Some(1), "{page}: {said}");
         assert!(page.is_empty() || !said.contains(page), "{page}: {said}");
-        assert!(!said.contains("to sign in, open this URL"), "{page}: {said}");
+        assert!(
+            !said.contains("to sign in, open this URL"),
+            "{page}: {said}"
+        );
         assert!(!folder.file("given").exists(), "{page}");
     }
 }

@@ -15,7 +15,10 @@ fn an_error_of_the_state_names_its_path_to_the_operator_only() {
     let arguments = json!({"name": "n", "text": "x"});
     let answer = Modern::call(gate.port, &json!(1), "demo_note", arguments);
     let answer = answer_of(&answer, &json!(1)).to_string();
-    assert!(answer.contains("the operator has to repair it"), "{answer}");
+    assert!(
+        answer.contains("the operator has to repair them"),
+        "{answer}"
+    );
     let folder = gate.data.path().file_name().unwrap().to_str().unwrap();
     for path in [folder, "state.jsonl", "state.lock"] {
         assert!(!answer.contains(path), "{answer}");

@@ -237,7 +237,10 @@ fn a_person_signs_in_in_the_browser() {
     let back = page.event("sign_in");
     let shown = back["text"].as_str().unwrap();
     assert!(shown.contains("Signed in at http://127.0.0.1:"), "{shown}");
-    assert!(shown.contains("for the server far, with the scopes tools"), "{shown}");
+    assert!(
+        shown.contains("for the server far, with the scopes tools"),
+        "{shown}"
+    );
     assert_eq!(back["wide"], 375);
     // Whose page it is, and who uses what is granted, is told before anybody goes there.
     let told = back["told"].as_str().unwrap();

@@ -375,7 +375,10 @@ fn a_person_signs_in_for_a_program_in_the_browser() {
     );
     assert_eq!(back["wide"], 375);
     let text = back["text"].as_str().unwrap();
-    assert!(text.contains("for the server far, only for the caller key:bob"), "{text}");
+    assert!(
+        text.contains("for the server far, only for the caller key:bob"),
+        "{text}"
+    );
     // Neither the key nor the code stays in the page or its history.
     let kept = back["kept"].as_str().unwrap();
     for secret in [bob.as_str(), ann.as_str(), "code=", "toolgate.own"] {

@@ -78,7 +78,10 @@ fn a_person_signs_in_for_a_program_that_an_issuer_knows() {
     );
     assert_eq!(back["wide"], 375);
     let text = back["text"].as_str().unwrap();
-    assert!(text.contains("for far, for corp:alice alone"), "{text}");
+    assert!(
+        text.contains("for the server far, only for the caller corp:alice"),
+        "{text}"
+    );
     let kept = back["kept"].as_str().unwrap();
     for secret in [
         alice.as_str(),

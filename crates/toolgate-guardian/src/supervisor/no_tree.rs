@@ -4,12 +4,12 @@ use rustix::process::{Pid, Signal};
 
 /// Descendant that left its process group; never found here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Process {
+pub(super) struct DescendantProcess {
     pub(super) pid: Pid,
     pub(super) group: Pid,
 }
 
-impl Process {
+impl DescendantProcess {
     pub(super) fn is_alive(&self) -> bool {
         false
     }
@@ -19,6 +19,6 @@ impl Process {
 
 pub(super) fn adopt_orphans() {}
 
-pub(super) fn descendants(_: &[Pid]) -> Vec<Process> {
+pub(super) fn descendants(_: &[Pid]) -> Vec<DescendantProcess> {
     Vec::new()
 }

@@ -64,7 +64,8 @@ pub(crate) fn is_supported(uri: &str) -> bool {
                 && is_plain_path(path)
                 && (!special || path.starts_with('/'))
         }
-        None => !special && is_plain_path(path),
+        // Parsers differ in the escapes of a path without segments.
+        None => !special && !path.contains('%') && is_plain_path(path),
     }
 }
 
@@ -83,6 +84,7 @@ fn is_plain_authority(scheme: &str, special: bool, authority: &str) -> bool {
         let letter = |b: u8| b.is_ascii_alphanumeric() || b"-._".contains(&b);
         // A host in upper case is another one for URL parsers, and the same for the rules.
         return host.bytes().all(|b| letter(b) && !b.is_ascii_uppercase())
+            && !host.contains("xn--")
             && (port.is_none() || !host.is_empty());
     }
     let label = |label: &str| {
@@ -134,7 +136,11 @@ fn is_plain_path(path: &str) -> bool {
         }
         rest = after;
     }
-    rest.bytes().all(plain) && !path.split('/').any(dots) && !path.contains("//")
+    // Parsers trim spaces at the end.
+    rest.bytes().all(plain)
+        && !path.ends_with("%20")
+        && !path.split('/').any(dots)
+        && !path.contains("//")
 }
 
 fn is_query_byte(byte: u8) -> bool {

@@ -269,15 +269,15 @@ async fn negotiate_revision(
     Err(error)
 }
 
-/// Opens the server in the revision of an earlier connection: without a request if it is stateless, else with the
-/// handshake alone. `None` if nothing is known, or it does not apply any more.
+/// Opens the server in the revision of an earlier connection: without a request if each request describes the client,
+/// else with the handshake alone. `None` if nothing is known, or it does not apply any more.
 async fn negotiate_known(
     link: &ServerConnection,
     options: &RemoteOptions,
 ) -> Option<NegotiatedServer> {
     let known = options.discovery.as_ref()?;
     let dialect = known.dialect(options)?;
-    match dialect.stateless {
+    match dialect.request_meta {
         true => NegotiatedServer::new(dialect, known.description(), options).ok(),
         false => initialize(link, options, None).await.ok(),
     }

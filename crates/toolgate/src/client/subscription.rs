@@ -127,7 +127,7 @@ impl SubscriptionParams {
             0 => {}
             n => missing.push(format!(
                 "{n} of {}",
-                count_of(self.uris.len() as u64, "subscribed resource")
+                count_of(self.uris.len() as u64, "resource")
             )),
         }
         (!missing.is_empty()).then(|| missing.join(" and "))

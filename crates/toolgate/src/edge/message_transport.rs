@@ -6,7 +6,6 @@ use super::{
     responder::OutgoingFrames,
     stdio::is_blank,
 };
-use crate::transport::MessageTransport;
 use bytes::Bytes;
 use futures_util::{Sink, SinkExt, Stream, StreamExt};
 use std::{io, sync::Arc};
@@ -15,6 +14,22 @@ use toolgate_protocol::memory_budget::MemoryPermit;
 
 /// Maximum number of messages that are sent before the sink is flushed.
 const MAX_UNFLUSHED_MESSAGES: usize = 64;
+
+/// Connection that carries whole JSON-RPC messages: a stream of received messages, and a sink of messages to send. It
+/// is implemented for every such stream and sink.
+///
+/// - An item of the stream is one message, or a batch in revision 2025-03-26, as UTF-8. It may be invalid.
+/// - The end of the stream is the end of the connection. So is an error, in either direction.
+/// - Closing the sink closes the connection. It is closed when nothing more is sent.
+pub trait MessageTransport:
+    Stream<Item = io::Result<Bytes>> + Sink<String, Error = io::Error> + Send + 'static
+{
+}
+
+impl<T> MessageTransport for T where
+    T: Stream<Item = io::Result<Bytes>> + Sink<String, Error = io::Error> + Send + 'static
+{
+}
 
 /// Serves one client over a transport until its stream ends; see [`crate::transport::serve`].
 pub(crate) async fn serve_transport(

@@ -29,6 +29,7 @@ pub mod stdio;
 mod tasks;
 
 pub use in_process::call_in_process;
+pub use message_transport::MessageTransport;
 pub(crate) use message_transport::{serve_transport, serve_transport_until};
 pub use protocol_server::{
     InstructionsProvider, MissedPings, ProtocolServer, Rejection, RejectionLog, ServerCapabilities,

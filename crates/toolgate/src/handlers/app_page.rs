@@ -113,7 +113,10 @@ impl AppPage {
             AppPermission::Geolocation => "geolocation",
             AppPermission::ClipboardWrite => "clipboardWrite",
         };
-        let all = self.settings.entry("permissions").or_insert_with(|| json!({}));
+        let all = self
+            .settings
+            .entry("permissions")
+            .or_insert_with(|| json!({}));
         all[name] = json!({});
         self
     }
@@ -128,7 +131,8 @@ impl AppPage {
     /// Sets whether the host draws a border and a background around the page. Default: the host decides.
     #[must_use]
     pub fn prefers_border(mut self, border: bool) -> AppPage {
-        self.settings.insert("prefersBorder".to_owned(), border.into());
+        self.settings
+            .insert("prefersBorder".to_owned(), border.into());
         self
     }
 
@@ -177,7 +181,10 @@ impl Tool {
     }
 
     fn set_ui(&mut self, member: &str, value: Value) {
-        let mut settings = self.draft.nested("_meta", "ui").unwrap_or_else(|| json!({}));
+        let mut settings = self
+            .draft
+            .nested("_meta", "ui")
+            .unwrap_or_else(|| json!({}));
         settings[member] = value;
         self.draft.set_nested("_meta", "ui", settings);
     }
@@ -189,7 +196,11 @@ impl Cx {
     pub fn shows_apps(&self) -> bool {
         let settings = self.client_capabilities().extension(EXTENSION);
         let types = settings.and_then(|settings| settings.get("mimeTypes"));
-        types.is_some_and(|types| types.items().any(|mime| mime.string().as_deref() == Some(MIME)))
+        types.is_some_and(|types| {
+            types
+                .items()
+                .any(|mime| mime.string().as_deref() == Some(MIME))
+        })
     }
 }
 
@@ -200,7 +211,9 @@ pub(super) fn check_page(tool: &Tool, resources: &[Resource]) -> Result<(), Stri
     };
     match resources.iter().any(|resource| resource.uri() == page) {
         true => Ok(()),
-        false => Err(format!("its page {page:?} is not a resource of the server; add it with Server::app")),
+        false => Err(format!(
+            "its page {page:?} is not a resource of the server; add it with Server::app"
+        )),
     }
 }
 

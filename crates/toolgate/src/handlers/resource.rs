@@ -1,8 +1,8 @@
 //! Resources and resource templates: definition and handler.
 
 use super::{
-    Cx, HandlerExit, Icon, IntoContents, IntoHandlerExit, ResourceContents, complete::CompletionHandlers,
-    definition::DefinitionDraft, text_arguments,
+    Cx, HandlerExit, Icon, IntoContents, IntoHandlerExit, ResourceContents,
+    complete::CompletionHandlers, definition::DefinitionDraft, text_arguments,
 };
 use serde::de::DeserializeOwned;
 use serde_json::Value;

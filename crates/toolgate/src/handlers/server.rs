@@ -1,10 +1,9 @@
 //! Builder of a server.
 
 use super::{
-    AppPage, BuildError, Icon, IntoPrompt, IntoResource, IntoResourceTemplate, IntoTool, ItemRegistry, ItemSource,
-    Skill, TaskSupport,
+    AppPage, BuildError, Icon, IntoPrompt, IntoResource, IntoResourceTemplate, IntoTool,
+    ItemRegistry, ItemSource, Skill, TaskSupport, app_page,
     mount::{self, BuiltServer},
-    app_page,
     registry::OfferedItems,
     tool_policy::ToolRules,
 };
@@ -106,7 +105,9 @@ impl Server {
     /// Adds an icon of the server, which hosts show to people.
     pub fn icon(mut self, icon: Icon) -> Server {
         let icons = self.info.icons.as_ref().map(Json::to_value);
-        let mut icons = icons.and_then(|icons| icons.as_array().cloned()).unwrap_or_default();
+        let mut icons = icons
+            .and_then(|icons| icons.as_array().cloned())
+            .unwrap_or_default();
         icons.push(icon.into_json());
         self.info.icons = Some(Json::from_value(&icons.into()));
         self
@@ -159,9 +160,14 @@ impl Server {
     /// Adds a page of MCP Apps to the server, as a resource, and declares the extension `io.modelcontextprotocol/ui`. Tie
     /// tools to the page with [`Tool::ui`](super::Tool::ui).
     pub fn app(mut self, page: AppPage) -> Server {
-        if !self.extensions.iter().any(|(id, _)| id == app_page::EXTENSION) {
+        if !self
+            .extensions
+            .iter()
+            .any(|(id, _)| id == app_page::EXTENSION)
+        {
             let settings = app_page::extension_settings();
-            self.extensions.push((app_page::EXTENSION.to_owned(), settings));
+            self.extensions
+                .push((app_page::EXTENSION.to_owned(), settings));
         }
         self.resource(page)
     }
@@ -435,7 +441,9 @@ impl Server {
         let mounted = inner.iter();
         let mounted = mounted.map(|(name, built)| (name.clone(), built.registry.clone()));
         let registry = ItemRegistry::new(&self.info.name, self.items, mounted.collect())?;
-        self.policy.rules.push(Arc::new(ToolRules(registry.clone())));
+        self.policy
+            .rules
+            .push(Arc::new(ToolRules(registry.clone())));
         let mut words: Vec<String> = self.instructions.into_iter().collect();
         for (name, built) in &inner {
             let theirs = built.instructions.as_ref();

@@ -1,16 +1,16 @@
 //! Tools: definition and handler.
 
 use super::{
-    Cx, HandlerExit, Icon, IntoHandlerExit, IntoOutput, TaskSupport, argument_error::ArgumentProblem,
-    definition::DefinitionDraft, schema, typed,
+    Cx, HandlerExit, Icon, IntoHandlerExit, IntoOutput, TaskSupport,
+    argument_error::ArgumentProblem, definition::DefinitionDraft, schema, typed,
 };
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::{future::Future, sync::Arc};
 use toolgate_core::{
-    BoxFuture, Call, Definition, Error, ErrorKind, ItemKind, Layer, RequiredCapability,
-    Rule, SchemaViolation, ToolResult,
+    BoxFuture, Call, Definition, Error, ErrorKind, ItemKind, Layer, RequiredCapability, Rule,
+    SchemaViolation, ToolResult,
 };
 
 type ToolHandler =

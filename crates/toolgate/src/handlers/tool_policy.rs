@@ -2,7 +2,9 @@
 
 use super::{ItemRegistry, Tool};
 use std::{sync::Arc, time::Duration};
-use toolgate_core::{Call, Caller, Item, ItemKind, MaybeReady, Rule, RuleDecision, Sanitizer, sanitizer};
+use toolgate_core::{
+    Call, Caller, Item, ItemKind, MaybeReady, Rule, RuleDecision, Sanitizer, sanitizer,
+};
 use toolgate_policy::{
     RateLimiter, RateQuota, SizeLimits,
     layers::{ConcurrentCalls, TimeoutLayer},
@@ -47,15 +49,15 @@ impl Tool {
     /// limit of [`Server::size_limits`](super::Server::size_limits) still applies.
     #[must_use]
     pub fn max_result_bytes(self, bytes: usize) -> Tool {
-        self.sanitize(SizeLimits {
-            result: bytes,
-            blocks: usize::MAX,
-            definition: usize::MAX,
-            description: usize::MAX,
-            text: usize::MAX,
-            log: usize::MAX,
-            input_requests: usize::MAX,
-        })
+        let mut limits = SizeLimits::default();
+        limits.result = bytes;
+        limits.blocks = usize::MAX; // the server's limits apply to all else
+        limits.definition = usize::MAX;
+        limits.description = usize::MAX;
+        limits.text = usize::MAX;
+        limits.log = usize::MAX;
+        limits.input_requests = usize::MAX;
+        self.sanitize(limits)
     }
 
     /// Adds a rule that decides which callers may see and call this tool. The rules of the server apply as well.

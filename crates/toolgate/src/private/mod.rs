@@ -3,14 +3,15 @@
 mod argument_reader;
 
 pub use crate::handlers::{
-    Cx, HandlerExit, Icon, ItemSet, ItemSource, Prompt, Resource, ResourceTemplate, TaskSupport, Tool,
+    Cx, HandlerExit, Icon, ItemSet, ItemSource, Prompt, Resource, ResourceTemplate, TaskSupport,
+    Tool,
 };
 pub use argument_reader::{
     ArgumentReader, ReadDeserialized, ReadParsed, ReadUnsupported, ReadableArgument,
 };
 pub use schemars;
-pub use toolgate_policy::RateQuota;
 pub use serde;
+pub use toolgate_policy::RateQuota;
 
 use crate::handlers::{IntoContents, IntoHandlerExit, IntoMessages, IntoOutput};
 use toolgate_core::ToolResult;

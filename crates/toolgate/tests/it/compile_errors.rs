@@ -12,15 +12,26 @@ fn library(deps: &PathBuf) -> PathBuf {
 }
 
 /// Compiles a function and returns the errors.
+#[allow(clippy::disallowed_methods, reason = "the compiler ends by itself")]
 fn errors(name: &str, code: &str) -> String {
-    let deps = std::env::current_exe().unwrap().parent().unwrap().to_owned();
+    let deps = std::env::current_exe()
+        .unwrap()
+        .parent()
+        .unwrap()
+        .to_owned();
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("compile_errors");
     fs::create_dir_all(&folder).unwrap();
     let source = folder.join(format!("{name}.rs"));
     fs::write(&source, code).unwrap();
     let library = format!("toolgate={}", library(&deps).display());
     let output = Command::new("rustc")
-        .args(["--edition=2024", "--crate-type=lib", "--emit=metadata", "--extern", &library])
+        .args([
+            "--edition=2024",
+            "--crate-type=lib",
+            "--emit=metadata",
+            "--extern",
+            &library,
+        ])
         .arg("-L")
         .arg(format!("dependency={}", deps.display()))
         .arg("--out-dir")

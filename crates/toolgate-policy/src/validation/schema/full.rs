@@ -126,7 +126,11 @@ pub(super) fn problems(schema: &SchemaValidator, value: &Value) -> Vec<SchemaVio
     let validator = match schema.validator() {
         Ok(validator) => validator,
         Err(why) => {
-            return vec![SchemaViolation::new("", "a usable schema", format!("a schema that cannot be used: {why}"))];
+            return vec![SchemaViolation::new(
+                "",
+                "a usable schema",
+                format!("a schema that cannot be used: {why}"),
+            )];
         }
     };
     let time = schema.time * backtracking::MAX_MATCH_TIME_FACTOR;
@@ -143,7 +147,11 @@ fn found(schema: &SchemaValidator, validator: &Validator, value: &Value) -> Vec<
         return Vec::new();
     }
     if !schema.cost.may_list_errors(value) {
-        return vec![SchemaViolation::new("", "a value that fits the schema (there are too many errors to list)", describe_value(value, true))];
+        return vec![SchemaViolation::new(
+            "",
+            "a value that fits the schema (there are too many errors to list)",
+            describe_value(value, true),
+        )];
     }
     validator
         .iter_errors(value)
@@ -186,7 +194,11 @@ fn problem(schema: &SchemaValidator, error: &ValidationError<'_>) -> SchemaViola
         }
         _ => {}
     }
-    SchemaViolation::new(truncate(&sanitize_text(&path)), truncate(&sanitize_text(&expected)), got)
+    SchemaViolation::new(
+        truncate(&sanitize_text(&path)),
+        truncate(&sanitize_text(&expected)),
+        got,
+    )
 }
 
 fn expected(wrong: &Wrong) -> String {

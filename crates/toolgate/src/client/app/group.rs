@@ -181,10 +181,8 @@ impl ClientGroup {
         &self,
         resources: impl IntoIterator<Item = S>,
     ) -> Result<ChangeStream, Error> {
-        let want = ChangeFilter {
-            uris: resources.into_iter().map(Into::into).collect(),
-            ..ChangeFilter::all_lists(self.0.caller.clone())
-        };
+        let mut want = ChangeFilter::all_lists(self.0.caller.clone());
+        want.uris = resources.into_iter().map(Into::into).collect();
         self.0.service.changes(want).await
     }
 

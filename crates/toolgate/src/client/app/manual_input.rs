@@ -151,11 +151,11 @@ impl PendingCall {
             ));
         }
         let mut call = self.call;
-        call.round = Round {
-            number: call.round.number + 1,
-            answers: self.answers,
-            slots: self.input.slots,
-        };
+        let mut round = Round::default();
+        round.number = call.round.number + 1;
+        round.answers = self.answers;
+        round.slots = self.input.slots;
+        call.round = round;
         self.client.advance(call, self.input.guard).await
     }
 }

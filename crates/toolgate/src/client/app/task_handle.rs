@@ -155,11 +155,8 @@ impl TaskHandle {
     /// Returns the call that continues the task. Dropping it does not cancel the task.
     fn resumed_call(&self) -> Call {
         let mut call = self.call();
-        call.round = Round {
-            number: self.ticket.round,
-            answers: Vec::new(),
-            slots: self.ticket.slots.clone(),
-        };
+        call.round.number = self.ticket.round;
+        call.round.slots = self.ticket.slots.clone();
         // Each wait has the time of a call.
         call.resumed_after = Some(Duration::ZERO);
         call.task_control = TaskControl::new().0;

@@ -34,6 +34,7 @@ use std::{
 };
 use toolgate_core::Caller;
 use toolgate_protocol::{
+    dialect::{self, Dialect},
     json::Json,
     message::{self, Id, RpcError, code},
 };
@@ -109,25 +110,32 @@ pub struct HttpEndpoint(Arc<HttpEndpointState>, HttpTransports);
 /// Transports that an endpoint serves.
 #[derive(Clone, Copy)]
 struct HttpTransports {
-    stateless: bool,
+    sessionless: bool,
     sessions: bool,
     http_sse: bool,
 }
 
 impl HttpTransports {
     /// Returns whether Streamable HTTP is served, without sessions or with them.
-    fn serves(self, stateless: bool) -> bool {
-        match stateless {
-            true => self.stateless,
+    fn serves(self, is_stateless: bool) -> bool {
+        match is_stateless {
+            true => self.sessionless,
             false => self.sessions,
         }
+    }
+
+    /// Returns the revisions that are served over Streamable HTTP.
+    fn revisions(self) -> impl Iterator<Item = &'static Dialect> {
+        // A revision needs no session if each request carries all that its handling needs.
+        let served = move |dialect: &&Dialect| self.serves(dialect.request_meta);
+        dialect::ALL.into_iter().filter(served)
     }
 }
 
 impl Default for HttpTransports {
     fn default() -> HttpTransports {
         HttpTransports {
-            stateless: true,
+            sessionless: true,
             sessions: true,
             http_sse: true,
         }
@@ -162,7 +170,7 @@ impl HttpEndpoint {
 
     /// Disables Streamable HTTP without sessions (2026-07-28). Clients of that revision are told to open a session.
     pub fn without_stateless(mut self) -> HttpEndpoint {
-        self.1.stateless = false;
+        self.1.sessionless = false;
         self
     }
 

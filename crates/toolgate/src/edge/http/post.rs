@@ -127,9 +127,7 @@ async fn handle_message(
     };
     if !transports.serves(is_stateless) {
         let requested = requested_revision(&message, &meta, version);
-        let supported = dialect::ALL
-            .into_iter()
-            .filter(|dialect| transports.serves(dialect.stateless));
+        let supported = transports.revisions();
         return Err(bad(stateless::unsupported_version(&requested, supported)));
     }
     if is_stateless {

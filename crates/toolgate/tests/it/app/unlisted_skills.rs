@@ -112,7 +112,9 @@ async fn another_skill_than_the_one_that_was_asked_for_is_none() {
     let played = played(entry("skill://elsewhere/refunds/SKILL.md")).await;
     let other = played.client.skill(URI).await.unwrap_err();
     assert!(
-        other.public_message().contains("it contains a different skill"),
+        other
+            .public_message()
+            .contains("it contains a different skill"),
         "{other}"
     );
     let unknown = played.client.skill("skill://none/SKILL.md").await;

@@ -85,7 +85,7 @@ fn wrong_definitions_are_named() {
             "a",
             json!({"type": "object", "properties": {"x": {"type": 7}}}),
         )),
-        "its inputSchema cannot be used",
+        "a part of its inputSchema cannot be checked: /properties/x/type",
     );
     check(
         server().tool(tool("a", object()).output_schema(json!({"$ref": "https://example.com/x"}))),

@@ -9,7 +9,11 @@ use toolgate::{
 };
 
 /// Tells the time.
-#[tool(read_only, icon = "https://clock.example/now.png", ui = "ui://clock/face")]
+#[tool(
+    read_only,
+    icon = "https://clock.example/now.png",
+    ui = "ui://clock/face"
+)]
 fn now(cx: Cx) -> String {
     format!("noon, {}", cx.shows_apps())
 }
@@ -50,7 +54,10 @@ fn server() -> Server {
         .icon(Icon::new("https://clock.example/icon.png"))
         .icon(dark.sizes(["any"]).theme(IconTheme::Dark))
         .app(face())
-        .tool(now.into_tool().icon(Icon::new("https://clock.example/2.png")))
+        .tool(
+            now.into_tool()
+                .icon(Icon::new("https://clock.example/2.png")),
+        )
         .tool(turn)
         .prompt(ask)
         .resource(time)
@@ -77,7 +84,9 @@ async fn icons_are_sent_in_the_revisions_that_have_them() {
         }
         let sources = |item: &Value| {
             let icons = item["icons"].as_array().cloned().unwrap_or_default();
-            let sources = icons.iter().map(|icon| icon["src"].as_str().unwrap().to_owned());
+            let sources = icons
+                .iter()
+                .map(|icon| icon["src"].as_str().unwrap().to_owned());
             sources.collect::<Vec<_>>().join(" ")
         };
         let found: Vec<String> = lists.iter().flatten().map(sources).collect();
@@ -159,5 +168,8 @@ fn rejects_a_tool_without_its_page_and_a_page_with_another_scheme() {
     assert!(text.contains("is not a resource of the server"), "{text}");
     let page = AppPage::new("https://clock.example", "<!doctype html>");
     let error = Server::new("clock", "1").app(page).build().err().unwrap();
-    assert!(error.to_string().contains("begins with \"ui://\""), "{error}");
+    assert!(
+        error.to_string().contains("begins with \"ui://\""),
+        "{error}"
+    );
 }

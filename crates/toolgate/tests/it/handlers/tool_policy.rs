@@ -57,7 +57,11 @@ async fn a_rule_of_a_tool_denies_only_its_calls() {
     let server = Server::new("rules", "1").tool(echo.into_tool().rule(no_no()));
     let mut peer = open(server.tool(other)).await;
     assert_eq!(call(&mut peer, "echo", "yes").await, "yes");
-    assert!(call(&mut peer, "echo", "no").await.contains("not this text"));
+    assert!(
+        call(&mut peer, "echo", "no")
+            .await
+            .contains("not this text")
+    );
     assert_eq!(call(&mut peer, "other", "no").await, "no");
 }
 
@@ -78,7 +82,11 @@ async fn a_rule_applies_to_a_renamed_a_mounted_and_a_later_tool() {
     let (server, registry) = Server::new("later", "1").build_with_registry().unwrap();
     registry.set_tool(echo.into_tool().rule(no_no())).unwrap();
     let mut peer = Peer::open(&server, NEWEST_REVISION, json!({})).await;
-    assert!(call(&mut peer, "echo", "no").await.contains("not this text"));
+    assert!(
+        call(&mut peer, "echo", "no")
+            .await
+            .contains("not this text")
+    );
 }
 
 /// Rule that hides its tool.
@@ -114,7 +122,10 @@ async fn a_rule_can_hide_its_tool() {
 #[tokio::test]
 async fn two_rules_ask_for_one_approval_with_both_reasons() {
     let ask = |reason: &'static str| rule::from_fn("ask", move |_, _| RuleDecision::ask(reason));
-    let tool = echo.into_tool().rule(ask("sends mail")).rule(ask("costs money"));
+    let tool = echo
+        .into_tool()
+        .rule(ask("sends mail"))
+        .rule(ask("costs money"));
     let mut peer = open(Server::new("rules", "1").tool(tool)).await;
     let refused = call(&mut peer, "echo", "a").await;
     assert!(
@@ -126,7 +137,8 @@ async fn two_rules_ask_for_one_approval_with_both_reasons() {
 #[tokio::test]
 async fn a_sanitizer_of_a_tool_changes_only_its_results() {
     let quiet = sanitizer::text_from_fn("quiet", |text| {
-        text.contains("secret").then(|| text.replace("secret", "..."))
+        text.contains("secret")
+            .then(|| text.replace("secret", "..."))
     });
     let server = Server::new("sanitizers", "1").tool(echo.into_tool().sanitize(quiet));
     let mut peer = open(server.tool(other)).await;
@@ -167,7 +179,12 @@ async fn a_rate_limit_of_a_tool_leaves_others_alone() {
 }
 
 /// Waits for longer than its limit.
-#[tool(timeout = "10ms", concurrency = 1, rate = "100/min", max_result_bytes = 1000)]
+#[tool(
+    timeout = "10ms",
+    concurrency = 1,
+    rate = "100/min",
+    max_result_bytes = 1000
+)]
 async fn slow() -> String {
     std::future::pending().await
 }
@@ -198,7 +215,8 @@ async fn the_concurrency_of_a_tool_bounds_its_calls() {
     });
     let mut peer = open(Server::new("limits", "1").tool(two.concurrency(2))).await;
     for _ in 0..6 {
-        peer.send_request("tools/call", json!({"name": "two"})).await;
+        peer.send_request("tools/call", json!({"name": "two"}))
+            .await;
     }
     for _ in 0..6 {
         peer.receive().await;

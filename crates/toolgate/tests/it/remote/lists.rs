@@ -444,7 +444,7 @@ async fn a_repaired_tool_is_listed_with_notes_and_stays_the_same_object() {
     assert_eq!(notes.len(), 3, "{notes:?}");
     assert_eq!(
         notes[0],
-        "tool odd: repaired: \"description\" is null; it is ignored"
+        "tool odd: repaired: \"description\" is not a string; it is ignored"
     );
     advance(Duration::from_secs(61)).await;
     assert!(

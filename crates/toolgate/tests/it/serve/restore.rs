@@ -137,10 +137,8 @@ async fn an_ended_or_too_old_session_is_not_restored() {
     let stores: Arc<Stores> = Arc::default();
     let before = endpoint(&stores);
     let session = open(&before).await;
-    let limits = HttpLimits {
-        max_session_age: Duration::ZERO,
-        ..HttpLimits::default()
-    };
+    let mut limits = HttpLimits::default();
+    limits.max_session_age = Duration::ZERO;
     assert_eq!(echo(&endpoint_with(&stores, limits), &session).await, 404);
     assert!(stores.sessions.lock().unwrap().is_empty(), "it is removed");
     let session = open(&before).await;
@@ -153,10 +151,8 @@ async fn an_ended_or_too_old_session_is_not_restored() {
 #[tokio::test]
 async fn missed_events_come_after_a_restart() {
     let stores: Arc<Stores> = Arc::default();
-    let limits = HttpLimits {
-        json_responses: false,
-        ..HttpLimits::default()
-    };
+    let mut limits = HttpLimits::default();
+    limits.json_responses = false;
     let before = endpoint_with(&stores, limits.clone());
     let session = open(&before).await;
     let with = [("mcp-session-id", session.as_str())];
@@ -180,7 +176,7 @@ async fn missed_events_come_after_a_restart() {
     let last = rest
         .lines()
         .filter_map(|line| line.strip_prefix("id: "))
-        .last();
+        .next_back();
     let resume = [
         ("mcp-session-id", session.as_str()),
         ("last-event-id", last.unwrap()),

@@ -214,7 +214,7 @@ async fn a_line_without_room_is_told_so_and_the_next_one_is_read() {
             .unwrap();
         let mut lines = BufReader::new(read).lines();
         let told = lines.next_line().await.unwrap().unwrap();
-        assert!(told.contains("too many bytes are in flight"), "{told}");
+        assert!(told.contains("exceed their memory budget"), "{told}");
         let opened = lines.next_line().await.unwrap().unwrap();
         assert!(opened.contains("\"id\":0"), "{opened}");
     };

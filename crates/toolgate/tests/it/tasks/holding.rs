@@ -161,7 +161,10 @@ async fn one_over(few: TaskLimits) {
     hand.runs(2).await;
     let error = peer.error("tools/call", json!({"name": "job"})).await;
     assert!(
-        error["message"].as_str().unwrap().contains("2 tasks"),
+        error["message"]
+            .as_str()
+            .unwrap()
+            .contains("limit of tasks (2)"),
         "{error}"
     );
     hand.runs(2).await;

@@ -121,7 +121,9 @@ fn expected(check: &PlainCheck) -> String {
         PlainCheck::Length(least, most) => count(*least, *most, "character"),
         PlainCheck::Items(least, most) => count(*least, *most, "item"),
         PlainCheck::Members(least, most) => count(*least, *most, "member"),
-        PlainCheck::Any(_) | PlainCheck::One(_) => "a value that fits one of the forms in the schema".to_owned(),
+        PlainCheck::Any(_) | PlainCheck::One(_) => {
+            "a value that fits one of the forms in the schema".to_owned()
+        }
         PlainCheck::Not(_) => "another value, because the schema excludes this one".to_owned(),
         _ => "a value that fits the schema".to_owned(),
     }
