@@ -14,6 +14,7 @@ mod cycles;
 mod docs;
 mod eras;
 mod evidence;
+mod examples;
 mod features;
 mod first_use;
 mod install;
@@ -31,7 +32,7 @@ mod words;
 
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: cargo xtask check | test | install | docs | api | requirements | words | cycles | eras | terms | features | platforms | package | long | interop | bench | adapters | conformance
+const USAGE: &str = "usage: cargo xtask check | test | install | docs | api | requirements | words | cycles | eras | examples | terms | features | platforms | package | long | interop | bench | adapters | conformance
   check    format, clippy and unit tests: for every commit
   test     everything: check, licences, documents, all tests, the real clients and servers
   api [--write]
@@ -44,6 +45,7 @@ const USAGE: &str = "usage: cargo xtask check | test | install | docs | api | re
   words    how many names and doc comments cannot be searched for or read, against the limits
   cycles   import cycles between the modules of each crate
   eras     how often code outside toolgate-protocol asks for the era of a revision, against the limit
+  examples the public items of toolgate, toolgate-core and toolgate-policy that no example uses, against the limits
   terms [--write]
            the search terms against the names and first doc lines of the items that implement them; --write writes the page
   features the Cargo features of the library, alone and in pairs
@@ -85,6 +87,7 @@ fn main() -> ExitCode {
         "words" => report.step("words", words::check),
         "cycles" => report.step("import cycles", cycles::check),
         "eras" => report.step("questions for the era", eras::check),
+        "examples" => report.step("examples", examples::check),
         "terms" => {
             let write = std::env::args().nth(2).as_deref() == Some("--write");
             report.step("terms", || terms::check(write));

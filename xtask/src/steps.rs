@@ -6,8 +6,8 @@ use std::thread;
 use crate::report::{Report, Tests};
 use crate::run::{cargo, command, each_line, must, output, target, without_warnings};
 use crate::{
-    bench, conformance, cycles, docs, eras, evidence, features, first_use, install, package,
-    platforms, requirements, terms, words,
+    bench, conformance, cycles, docs, eras, evidence, examples, features, first_use, install,
+    package, platforms, requirements, terms, words,
 };
 
 /// Checks of the sources alone.
@@ -16,6 +16,7 @@ fn sources(report: &mut Report) {
     report.step("words", words::check);
     report.step("import cycles", cycles::check);
     report.step("questions for the era", eras::check);
+    report.step("examples", examples::check);
     report.step("terms", || terms::check(false));
     report.step("manifests of published crates", package::check_manifests);
     report.step("clippy", clippy);

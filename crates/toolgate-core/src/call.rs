@@ -137,6 +137,21 @@ impl fmt::Debug for CallArguments {
 
 /// Authenticated principal that makes a call, by name; never a credential. Two callers are equal if their names are
 /// equal.
+///
+/// ```
+/// use toolgate_core::{Caller, LimitSubject, Principal};
+///
+/// let mut principal = Principal::new("https://login.example.com", "ann");
+/// principal.scopes = vec!["files:read".to_owned()];
+/// let ann = Caller::new("corp:ann").with_principal(principal).with_generation(2);
+/// assert!(ann.principal().is_some_and(|principal| principal.has_scope("files:read")));
+/// assert_eq!(ann.generation(), Some(2));
+///
+/// // The name was given to another key: its approvals must not pass on.
+/// assert!(!ann.same_principal(&Caller::new("corp:ann").with_generation(3)));
+/// let subject: LimitSubject = ann.limit_subject();
+/// assert_eq!(subject, Caller::new(ann.shared_name()).in_session(7).limit_subject());
+/// ```
 #[derive(Clone)]
 pub struct Caller {
     name: Arc<str>,

@@ -317,6 +317,31 @@ impl fmt::Display for ServerInstructions {
 }
 
 /// Immutable list of the items of one kind that a service offers, with an index by name. Cheap to clone.
+///
+/// ```
+/// use std::sync::Arc;
+/// use serde_json::json;
+/// use toolgate_core::{
+///     Catalog, Definition, DefinitionNote, DefinitionPin, Item, ItemKind, ItemNote, Json, NoteAction, Origin, PinState,
+///     ServerInstructions,
+/// };
+///
+/// let definition = json!({"name": "read", "inputSchema": {"type": "object"}});
+/// let origin = Origin { server: "files".into(), trusted: false };
+/// let item = Item::new(origin, Definition::tool(Json::from_value(&definition))?)
+///     .with_note(NoteAction::Repaired, "its title had control characters")
+///     .with_pin(Arc::new(DefinitionPin::new("4be1", PinState::Accepted)));
+///
+/// let mut help = ServerInstructions::new("Paths begin at the root.");
+/// help.server = Some("files".into());
+/// let note = ItemNote::new(NoteAction::Dropped, "no name");
+/// let catalog = Catalog::new(vec![Arc::new(item)])
+///     .with_server_instructions(vec![help])
+///     .with_notes(vec![DefinitionNote::from_note("files", ItemKind::Tool, "2", note)]);
+/// assert_eq!(catalog.find("read").map(|item| item.full_name()), Some("files.read".to_owned()));
+/// assert_eq!(catalog.all_notes().count(), 2);
+/// # Ok::<(), &'static str>(())
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct Catalog(Arc<CatalogSnapshot>);
 

@@ -83,6 +83,17 @@ impl CancelReason {
 
 /// Decision log of one call: its policy decisions in order, and counters of sanitizer actions. All rounds of the call
 /// share it.
+///
+/// ```
+/// use toolgate_core::{CancelReason, DecisionLog, DecisionStep};
+///
+/// let log = DecisionLog::default();
+/// log.add("access", "ask", "rule 2");
+/// log.set_cancel_reason(CancelReason::TimedOut);
+/// let steps: Vec<DecisionStep> = log.steps();
+/// assert_eq!((steps[0].policy, steps[0].decision), ("access", "ask"));
+/// assert_eq!(log.cancel_reason().map(|reason| reason.audit_name()), Some("deadline"));
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct DecisionLog(Arc<Mutex<DecisionLogState>>);
 

@@ -8,6 +8,23 @@ use toolgate_protocol::json::{Json, ObjectWriter};
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 /// Error of a call or a list request: a kind for code, a public message, and a cause for the log.
+///
+/// ```
+/// use toolgate_core::{Error, ErrorKind, NotSent, OperatorDetail, RefusalReason, SchemaViolation};
+///
+/// let wrong = SchemaViolation::new("/days", "an integer from 1 to 7", "the number 9");
+/// let mut error = Error::new(ErrorKind::InvalidArguments(vec![wrong]), "invalid arguments: /days");
+/// assert!(matches!(error.kind(), ErrorKind::InvalidArguments(found) if found.len() == 1));
+/// error.set_public_message("days is 9; send 1 to 7".to_owned());
+/// assert_eq!(error.public_message(), "days is 9; send 1 to 7");
+///
+/// // The caller does not see the detail. A call that never left may be sent again.
+/// let lost = Error::new(ErrorKind::Upstream, "the server files is not running")
+///     .with_source(NotSent)
+///     .with_detail(OperatorDetail::new("exit code 1"));
+/// assert!(lost.was_not_sent());
+/// assert_eq!(ErrorKind::Refused(RefusalReason::Rule).class(), "refused_rule");
+/// ```
 pub struct Error {
     kind: ErrorKind,
     public_message: Cow<'static, str>,
@@ -200,12 +217,14 @@ impl Error {
     }
 
     /// Returns the same error with the servers that cause it because they are still starting, by configured id.
+    #[doc(hidden)]
     pub fn caused_by_starting(mut self, servers: impl IntoIterator<Item = Arc<str>>) -> Error {
         self.starting_servers.extend(servers);
         self
     }
 
     /// Returns the servers that cause the error because they are still starting.
+    #[doc(hidden)]
     pub fn starting_servers(&self) -> &[Arc<str>] {
         &self.starting_servers
     }

@@ -9,6 +9,47 @@ use std::{
 use toolgate_protocol::json::{Json, ObjectWriter};
 
 /// Input requests that have to be answered before a call can continue.
+///
+/// ```
+/// use serde_json::json;
+/// use toolgate_core::{
+///     Call, Caller, ClientCapabilities, Error, ErrorKind, InputRequest, InputRequestKind, InputRequests, Json, Outcome,
+///     Output, PendingInputGuard, RequiredCapability, Round,
+/// };
+///
+/// /// Greets the user, and asks for the name in the first round.
+/// fn greet(call: &Call) -> Result<Outcome, Error> {
+///     if let Some(answer) = call.round.answer("name") {
+///         return Ok(Outcome::Done(Output::text(&format!("hello {answer:?}"))));
+///     }
+///     if !call.capabilities.elicitation {
+///         let kind = ErrorKind::MissingCapability(RequiredCapability::Elicitation);
+///         return Err(Error::new(kind, "the client cannot ask its user"));
+///     }
+///     let form = json!({"message": "Your name?", "requestedSchema": {"type": "object"}});
+///     let kind = InputRequestKind::Elicit(Json::from_value(&form));
+///     let mut requests = InputRequests::new(vec![InputRequest { key: "name".to_owned(), kind }]);
+///     requests.slots.insert("greeting".to_owned(), "formal".to_owned());
+///     requests.guard = PendingInputGuard::with_cleanup(|| println!("nobody answered"));
+///     Ok(Outcome::InputRequired(requests))
+/// }
+///
+/// let mut call = Call::tool("c-1", Caller::new("ann"), "greet", Json::from_value(&json!({})));
+/// assert!(greet(&call).is_err());
+/// call.capabilities = ClientCapabilities::default();
+/// call.capabilities.elicitation = true;
+/// let Ok(Outcome::InputRequired(requests)) = greet(&call) else {
+///     panic!("the first round asks");
+/// };
+///
+/// let mut round = Round::default();
+/// round.number = 1;
+/// round.answers = vec![("name".to_owned(), Json::from_value(&json!({"action": "accept"})))];
+/// round.slots = requests.slots.clone();
+/// requests.guard.defuse();
+/// call.round = round;
+/// assert!(matches!(greet(&call), Ok(Outcome::Done(_))));
+/// ```
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct InputRequests {
@@ -208,6 +249,41 @@ impl fmt::Debug for ApprovalRequest {
 }
 
 /// Waiter for a decision or sign-in that a call needs before it can continue.
+///
+/// ```
+/// use std::{sync::Arc, time::{Duration, SystemTime}};
+/// use tokio::sync::watch;
+/// use toolgate_core::{ApprovalRequest, BoxFuture, DecisionWaiter, Item, Json, SignInPage};
+///
+/// /// Waits for a flag that a decision sets.
+/// struct Flag(watch::Receiver<bool>);
+///
+/// impl DecisionWaiter for Flag {
+///     fn wait_for_decision(&self) -> BoxFuture<'static, ()> {
+///         let mut flag = self.0.clone();
+///         Box::pin(async move {
+///             let _ = flag.wait_for(|decided| *decided).await;
+///         })
+///     }
+///
+///     fn mark_waiting(&self) -> Box<dyn Send + Sync> {
+///         Box::new(())
+///     }
+/// }
+///
+/// fn approval(item: Arc<Item>, arguments: Json, decided: watch::Receiver<bool>) -> ApprovalRequest {
+///     let expires = SystemTime::now() + Duration::from_secs(600);
+///     let mut request = ApprovalRequest::new("a-1".into(), item, arguments, expires, Arc::new(Flag(decided)));
+///     request.reasons.push("deletes a file".to_owned());
+///     request
+/// }
+///
+/// fn sign_in(signed_in: watch::Receiver<bool>) -> SignInPage {
+///     let mut page = SignInPage::new("https://gate.example.com/sign-in/1", "Sign in to the tracker");
+///     page.completion = Some(Arc::new(Flag(signed_in)));
+///     page
+/// }
+/// ```
 pub trait DecisionWaiter: Send + Sync + 'static {
     /// Waits until the request is decided or expires; the caller then repeats the call.
     fn wait_for_decision(&self) -> BoxFuture<'static, ()>;

@@ -4,6 +4,73 @@
 //! The core has a single call model, that of the stateless revision: a call carries everything it needs. Input required
 //! from a person is a result, [`Outcome::InputRequired`]; the caller then repeats the call with the answers. JSON-RPC ids,
 //! headers, page cursors, protocol revisions and tokens are handled at the edges and do not appear here.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use serde_json::json;
+//! use tokio::sync::watch;
+//! use toolgate_core::{
+//!     BoxFuture, Call, CallParts, Caller, Catalog, ChangeCounters, ChangeFilter, ChangeSet, ChangeStream, Definition,
+//!     Error, ErrorKind, Invocation, Item, ItemKind, Json, ListRequest, Origin, Outcome, Output, Service, StartWait,
+//! };
+//!
+//! /// Offers one tool, and reports changes of its list.
+//! #[derive(Default)]
+//! struct Clock {
+//!     changes: watch::Sender<ChangeCounters>,
+//! }
+//!
+//! impl Service for Clock {
+//!     fn list(&self, request: ListRequest) -> BoxFuture<'_, Result<Catalog, Error>> {
+//!         Box::pin(async move {
+//!             if request.kind != ItemKind::Tool {
+//!                 return Ok(Catalog::new(Vec::new()));
+//!             }
+//!             let definition = json!({"name": "time", "inputSchema": {"type": "object"}});
+//!             let definition = Definition::tool(Json::from_value(&definition))
+//!                 .map_err(|why| Error::new(ErrorKind::Bug, why))?;
+//!             let origin = Origin { server: "clock".into(), trusted: true };
+//!             Ok(Catalog::new(vec![Arc::new(Item::new(origin, definition))]))
+//!         })
+//!     }
+//!
+//!     fn call(&self, call: Call) -> BoxFuture<'_, Result<Outcome, Error>> {
+//!         Box::pin(async move {
+//!             let CallParts { invocation: Invocation { name, arguments }, .. } = &*call;
+//!             if name != "time" {
+//!                 return Err(call.unknown_item_error());
+//!             }
+//!             let zone = arguments.value()["zone"].as_str().unwrap_or("UTC");
+//!             Ok(Outcome::Done(Output::text(&format!("noon in {zone}"))))
+//!         })
+//!     }
+//!
+//!     fn changes(&self, _filter: ChangeFilter) -> BoxFuture<'_, Result<ChangeStream, Error>> {
+//!         Box::pin(async move { Ok(ChangeStream::new(self.changes.subscribe())) })
+//!     }
+//! }
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Error> {
+//! let clock = Clock::default();
+//! let caller = Caller::new("ann");
+//! let mut request = ListRequest::all(caller.clone(), ItemKind::Tool);
+//! request.start_wait = StartWait::None;
+//! assert_eq!(clock.list(request).await?.items()[0].full_name(), "clock.time");
+//!
+//! let arguments = Json::from_value(&json!({"zone": "CET"}));
+//! let call = Call::tool("c-1", caller.clone(), "time", arguments);
+//! let Outcome::Done(output) = clock.call(call).await? else {
+//!     panic!("the tool asks nothing");
+//! };
+//! assert!(!output.is_error());
+//!
+//! let mut changes = clock.changes(ChangeFilter::all_lists(caller)).await?;
+//! clock.changes.send_modify(|counters| counters.count_list_change(ItemKind::Tool));
+//! assert_eq!(changes.next().await, Some(ChangeSet::of_lists(vec![ItemKind::Tool])));
+//! # Ok(())
+//! # }
+//! ```
 
 mod call;
 mod catalog;

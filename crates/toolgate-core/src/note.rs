@@ -124,6 +124,7 @@ impl fmt::Display for DefinitionNote {
 
 /// Reason why an item is withheld if the operator's configuration hides it. The item has no note, and callers get the
 /// error for unknown items.
+#[doc(hidden)]
 pub const HIDDEN_BY_CONFIG: &str = "the configuration hides it";
 /// Maximum length of a note's reason, in characters.
 pub(crate) const MAX_REASON_CHARS: usize = 300;
@@ -132,6 +133,7 @@ pub(crate) const MAX_NAME_CHARS: usize = 128;
 /// Maximum number of notes on one item.
 pub(crate) const MAX_NOTES_PER_ITEM: usize = 8;
 /// Maximum number of notes on one list of a server, besides those of its items.
+#[doc(hidden)]
 pub const MAX_NOTES_PER_LIST: usize = 200;
 
 /// Returns a server's text as one line: control characters become spaces.

@@ -8,6 +8,88 @@ use crate::{
 use std::sync::Arc;
 
 /// Stack of layers over a service; a service itself.
+///
+/// ```
+/// use std::sync::Arc;
+/// use serde_json::json;
+/// use toolgate_core::{
+///     ApprovalOutcome, ApprovalStep, BoxFuture, Call, Caller, DryRun, Error, ErrorKind, Item, Layer, Next,
+///     Outcome, Output, Pipeline, PredictedOutcome, ResolvedPipeline, RuleDecision, UnresolvedPipeline, rule,
+/// };
+/// # use toolgate_core::{Catalog, ChangeFilter, ChangeStream, Definition, Json, ListRequest, Origin, Service};
+/// # struct Files;
+/// # impl Service for Files {
+/// #     fn list(&self, _: ListRequest) -> BoxFuture<'_, Result<Catalog, Error>> {
+/// #         let text = r#"{"name": "delete", "inputSchema": {"type": "object"}}"#;
+/// #         let definition = Json::from_value(&serde_json::from_str(text).unwrap());
+/// #         let origin = Origin { server: "files".into(), trusted: true };
+/// #         let item = Item::new(origin, Definition::tool(definition).unwrap());
+/// #         Box::pin(async { Ok(Catalog::new(vec![Arc::new(item)])) })
+/// #     }
+/// #     fn call(&self, _: Call) -> BoxFuture<'_, Result<Outcome, Error>> {
+/// #         Box::pin(async { Ok(Outcome::Done(Output::text("deleted"))) })
+/// #     }
+/// #     fn changes(&self, _: ChangeFilter) -> BoxFuture<'_, Result<ChangeStream, Error>> {
+/// #         Box::pin(async { Err(Error::new(ErrorKind::NotFound, "nothing changes")) })
+/// #     }
+/// # }
+///
+/// /// Approves the calls of one caller.
+/// struct ApproveAnn;
+///
+/// impl ApprovalStep for ApproveAnn {
+///     fn request_approval<'a>(
+///         &'a self,
+///         call: &'a Call,
+///         _item: &'a Arc<Item>,
+///         reasons: Vec<String>,
+///     ) -> BoxFuture<'a, Result<ApprovalOutcome, Error>> {
+///         Box::pin(async move {
+///             match call.caller.name() {
+///                 "ann" => Ok(ApprovalOutcome::Approved { slot: None }),
+///                 _ => Err(Error::new(ErrorKind::Busy(None), reasons.join(", "))),
+///             }
+///         })
+///     }
+/// }
+///
+/// /// Counts the bytes of each result.
+/// struct CountBytes;
+///
+/// impl Layer for CountBytes {
+///     fn name(&self) -> &'static str {
+///         "count-bytes"
+///     }
+///
+///     fn call<'a>(&'a self, call: Call, next: Next<'a>) -> BoxFuture<'a, Result<Outcome, Error>> {
+///         Box::pin(async move {
+///             let log = call.decision_log.clone();
+///             let outcome = next.call(call).await?;
+///             if let Outcome::Done(output) = &outcome {
+///                 log.add("count-bytes", "info", format!("{} bytes", output.size()));
+///             }
+///             Ok(outcome)
+///         })
+///     }
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Error> {
+/// let outer: UnresolvedPipeline = Pipeline::new().layer(CountBytes);
+/// let inner: ResolvedPipeline = outer
+///     .resolve()
+///     .rule(rule::from_fn("deletions", |_call, _item| RuleDecision::ask("deletes a file")))
+///     .approval(ApproveAnn);
+/// let pipeline = inner.service(Arc::new(Files));
+///
+/// let call = Call::tool("c-1", Caller::new("ann"), "delete", Json::from_value(&json!({})));
+/// let item = pipeline.list(ListRequest::all(call.caller.clone(), toolgate_core::ItemKind::Tool)).await?.items()[0].clone();
+/// let forecast: DryRun = pipeline.explain(&call, &item).await;
+/// assert_eq!(forecast.outcome, PredictedOutcome::Ask);
+/// assert!(matches!(pipeline.call(call).await?, Outcome::Done(_)));
+/// # Ok(())
+/// # }
+/// ```
 pub struct Pipeline {
     layers: Vec<Arc<dyn Layer>>,
     /// The layers with rules, from the caller to the service.

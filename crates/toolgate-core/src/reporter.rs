@@ -37,6 +37,30 @@ impl LogMessage {
 }
 
 /// Receiver of the events of one call. It must not block, and may drop progress that has no listener.
+///
+/// ```
+/// use std::sync::{Arc, Mutex};
+/// use serde_json::json;
+/// use toolgate_core::{CallReporter, EventSink, Json, LogMessage, Progress, ReporterEvent};
+///
+/// /// Keeps all events.
+/// #[derive(Default)]
+/// struct Kept(Mutex<Vec<ReporterEvent>>);
+///
+/// impl EventSink for Kept {
+///     fn report(&self, event: ReporterEvent) {
+///         self.0.lock().unwrap().push(event);
+///     }
+/// }
+///
+/// let kept = Arc::new(Kept::default());
+/// let reporter = CallReporter::new(kept.clone()).with_min_log_level(Some("info"));
+/// reporter.send(ReporterEvent::Progress(Progress { progress: 1.0, total: Some(2.0), message: None }));
+/// let mut log = LogMessage::new("warning", Json::from_value(&json!("half of it is missing")));
+/// log.logger = Some("reader".to_owned());
+/// reporter.send(ReporterEvent::Log(log));
+/// assert_eq!(kept.0.lock().unwrap().len(), 2);
+/// ```
 pub trait EventSink: Send + Sync + 'static {
     /// Handles an event of the call.
     fn report(&self, event: ReporterEvent);

@@ -10,6 +10,7 @@ use toolgate_protocol::method::definition::Definition;
 
 impl Error {
     /// Creates the error for a call of an item that one of these still starting servers may offer.
+    #[doc(hidden)]
     pub fn unknown_while_starting(kind: ItemKind, name: &str, servers: Vec<Arc<str>>) -> Error {
         let ids = servers.join(", ");
         let are = match servers.len() {

@@ -27,6 +27,19 @@ pub enum TaskMode {
 ///
 /// Only an edge turns a call into a task. The default handle belongs to a caller without task support; requests on it
 /// have no effect.
+///
+/// ```
+/// use toolgate_core::{TaskControl, TaskMode};
+///
+/// let (control, mode) = TaskControl::new();
+/// control.allow_task(); // once the call has run for some time
+/// assert_eq!(*mode.borrow(), TaskMode::Eligible);
+/// assert!(control.start_task()); // at once
+/// assert!(control.is_task());
+///
+/// // The caller of this call does not support tasks: it waits.
+/// assert!(!TaskControl::default().start_task());
+/// ```
 #[derive(Clone, Default)]
 pub struct TaskControl(Option<Arc<TaskControlState>>);
 

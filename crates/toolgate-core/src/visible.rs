@@ -5,6 +5,7 @@ use std::borrow::Cow;
 /// Escapes invisible and misleading characters of untrusted text as `\uXXXX`. These are characters that are invisible,
 /// change the text direction, resemble a plain space or move the cursor. Line feeds stay. JSON remains the same JSON: a
 /// character beyond U+FFFF becomes two escapes.
+#[doc(hidden)]
 pub fn visible(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -18,12 +19,14 @@ pub fn visible(text: &str) -> String {
 }
 
 /// Escapes untrusted text as [`visible`] does, and line feeds too, so that the text is one line.
+#[doc(hidden)]
 pub fn visible_line(text: &str) -> String {
     visible(text).replace('\n', "\\u000a")
 }
 
 /// Escapes only line ends, terminal controls and bidi controls, for logs that keep all other characters. JSON remains
 /// the same JSON.
+#[doc(hidden)]
 pub fn escape_bidi(text: &str) -> Cow<'_, str> {
     if !text.contains(is_steering) {
         return Cow::Borrowed(text);

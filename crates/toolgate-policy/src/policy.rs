@@ -20,6 +20,59 @@ use toolgate_core::{ApprovalStep, Layer, Pipeline, Rule, Sanitizer, Service};
 ///
 /// A server or client begins with [`Policy::for_program`], which is the default and safe as it is. A gateway begins
 /// with [`Policy::for_gateway`]. Cheap to clone; pipelines of clones share approvals, limits and the audit log.
+///
+/// ```
+/// use std::{sync::Arc, time::Duration};
+/// use toolgate_policy::{
+///     AccessRule, AccessRules, ApprovalLimits, ApprovalService, AuditContentForm, AuditDurability, AuditRecorder,
+///     CelCondition, ClientApprovals, ConcurrencyLimit, ConcurrencyLimits, ElicitationPolicy, GlobPattern,
+///     MemoryStateStore, OnInvalidOutput, OperatorPolicy, PerServer, Pins, Policy, ProgramApproval, QuorumRule,
+///     QuorumRules, RateLimiter, RateQuota, RateRule, RequiredDefaults, RequiredScopes, RuleAction, SamplingPolicy,
+///     SchemaBounds, SchemaSanitizer, ScopeRule, StateStore, UriSpelling,
+/// };
+///
+/// // A server or client changes the defaults of a program.
+/// let mut policy = Policy::for_program();
+/// policy.approval = ProgramApproval::CallersClient;
+/// policy.rate = RateLimiter::new(Vec::new(), RateQuota::per_minute(60));
+/// policy.deadline.idle = PerServer::all(Duration::from_secs(30));
+/// policy.size.result = 64 * 1024;
+///
+/// // A gateway has an operator, pins and an audit log.
+/// let recorder = Arc::new(AuditRecorder::log());
+/// let store: Arc<dyn StateStore> = Arc::new(MemoryStateStore::new());
+/// let approvals = ApprovalService::new(recorder.clone(), store.clone(), ApprovalLimits::default());
+/// let mut operator = OperatorPolicy::new(approvals);
+/// operator.via_client = ClientApprovals::Harmless;
+/// operator.quorum = QuorumRules::new(vec![QuorumRule::new(vec![GlobPattern::new("bank.*")], 2)]);
+/// operator.circuit_breaker.failures = 3;
+/// let pins = Pins::new(store, recorder.clone());
+/// let mut policy = Policy::for_gateway(recorder, operator, pins);
+///
+/// let mut rule = AccessRule::new("large payments", RuleAction::Ask, vec![GlobPattern::new("bank.pay")]);
+/// rule.when = Some(CelCondition::compile("args.amount > 100")?);
+/// let other = AccessRule::new("bank", RuleAction::Allow, vec![GlobPattern::new("bank.*")]);
+/// policy.access = AccessRules::new(vec![rule, other]).default_action(RuleAction::Deny);
+/// policy.scopes = RequiredScopes::new(vec![ScopeRule::new(vec![GlobPattern::new("bank.*")], vec!["pay".to_owned()])]);
+/// let often = RateRule::new(vec![GlobPattern::new("bank.pay")], RateQuota { count: 1, per: Duration::from_secs(60) });
+/// policy.rate = RateLimiter::new(vec![often], RateQuota::per_minute(600));
+///
+/// let mut concurrency = ConcurrencyLimits::default();
+/// concurrency.per_caller = 4;
+/// policy.concurrency = ConcurrencyLimit::with_queue(concurrency);
+/// policy.deadline.max = Duration::from_secs(3600);
+/// policy.arguments.uri_spelling = PerServer::all(UriSpelling::Canonical);
+/// policy.arguments.required_defaults = PerServer::all(RequiredDefaults::Optional);
+/// policy.output_schema.on_invalid = PerServer::all(OnInvalidOutput::Block).with("legacy", OnInvalidOutput::Warn);
+/// let mut bounds = SchemaBounds::default();
+/// bounds.depth = 16;
+/// policy.schemas = SchemaSanitizer(bounds);
+/// policy.input_requests.elicitation_forms = PerServer::all(ElicitationPolicy::Check);
+/// policy.input_requests.sampling = PerServer::all(SamplingPolicy::Ask);
+/// policy.audit_durability = PerServer::all(AuditDurability::Strict);
+/// policy.audit_contents.arguments = PerServer::all(AuditContentForm::Redacted);
+/// # Ok::<(), String>(())
+/// ```
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct Policy {
@@ -249,6 +302,7 @@ impl Policy {
     }
 
     /// Builds a pipeline that pins a service's item definitions as soon as they are listed, before the first call.
+    #[doc(hidden)]
     pub fn pinning(&self, service: Arc<dyn Service>) -> Pipeline {
         Pipeline::new()
             .resolve()

@@ -220,6 +220,7 @@ impl fmt::Debug for AuditRecorder {
 ///
 /// In names, reasons and client data, secrets are redacted and characters that would affect a terminal are escaped. A
 /// [`AuditRecorder`] does this itself.
+#[doc(hidden)]
 pub fn sanitize_entry(mut entry: AuditEntry) -> AuditEntry {
     entry.fields.values_mut().for_each(sanitize_value);
     entry

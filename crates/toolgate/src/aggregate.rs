@@ -117,7 +117,7 @@ impl Aggregate {
     ///
     /// # Errors
     /// As [`Aggregate::new`]. Every mounted service needs a prefix.
-    pub fn with_mounts(
+    pub(crate) fn with_mounts(
         own: AggregateMember,
         inner: Vec<AggregateMember>,
     ) -> Result<Aggregate, PrefixError> {
@@ -191,6 +191,7 @@ impl Aggregate {
 
     /// Takes over the cached items of servers that `old`, an earlier aggregate, also joins: same id, prefix and
     /// service. Callers can still read the resource links they were given.
+    #[doc(hidden)]
     pub fn inherit_lists(mut self, old: &Aggregate) -> Aggregate {
         let same = |one: &AggregateMember, two: &AggregateMember| {
             let service = Arc::ptr_eq(&one.service, &two.service);

@@ -114,6 +114,7 @@ impl AccessRules {
     }
 
     /// Returns the arguments that the access rules' conditions read, by item, for the audit log.
+    #[doc(hidden)]
     pub fn argument_reads(&self) -> ArgumentReads {
         let reads = |rule: &AccessRule| {
             Some(RuleArgumentReads {
@@ -131,24 +132,14 @@ impl AccessRules {
     /// Returns the access rules' action for an item and a caller before any call, and the deciding rule or default.
     ///
     /// Rules that read arguments or the clock do not count, as there is no call yet.
+    #[doc(hidden)]
     pub fn action_for_item(&self, caller: &Caller, item: &Item) -> (RuleAction, String) {
         let heard = self.evaluate(caller, item, None, None);
         (heard.action, heard.why)
     }
 
-    /// Returns the access rules' action for a resource URI of a template, and the deciding rule or default. Rules that
-    /// match either the URI or the template count.
-    pub fn action_for_uri(
-        &self,
-        caller: &Caller,
-        template: &Item,
-        uri: &str,
-    ) -> (RuleAction, String) {
-        let heard = self.evaluate(caller, template, Some(uri), None);
-        (heard.action, heard.why)
-    }
-
     /// Returns the access rules' action for a call, and the rule or default that decides it.
+    #[doc(hidden)]
     pub fn action_for_call(&self, call: &Call, item: &Item) -> (RuleAction, String) {
         let heard = self.evaluate_call(call, item);
         (heard.action, heard.why)

@@ -43,6 +43,7 @@ pub struct AuditContents {
     /// Maximum length of the arguments or result in an audit record, in bytes; longer text is omitted. Default: 16 KiB.
     pub max_bytes: usize,
     /// Names of the arguments that access rules read, for [`AuditContentForm::RuleInputs`].
+    #[doc(hidden)]
     pub argument_reads: ArgumentReads,
 }
 

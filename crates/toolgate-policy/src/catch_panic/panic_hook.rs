@@ -20,6 +20,7 @@ static WITHHOLD_EVERYWHERE: AtomicBool = AtomicBool::new(false);
 
 /// Installs a panic hook that withholds formatted panic messages in the whole process from now on. Use it in programs
 /// whose logs must not contain call data. The location of a panic is still logged.
+#[doc(hidden)]
 pub fn withhold_panic_messages() {
     WITHHOLD_EVERYWHERE.store(true, Relaxed);
     install_hook();

@@ -52,6 +52,7 @@ impl Default for CircuitBreaker {
 
 impl CircuitBreaker {
     /// Returns a circuit breaker with other settings that shares the state of the servers' circuits.
+    #[doc(hidden)]
     pub fn with_settings(&self, failures: u32, pause: Duration) -> CircuitBreaker {
         CircuitBreaker {
             failures,

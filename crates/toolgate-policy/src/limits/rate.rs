@@ -207,6 +207,7 @@ impl RateLimiter {
 
     /// Returns a rate limiter whose bucket levels count as unknown. For processes that have the settings but not the
     /// buckets.
+    #[doc(hidden)]
     pub fn without_levels(mut self) -> RateLimiter {
         self.levels_known = false;
         self

@@ -255,6 +255,7 @@ impl Layer for PinObserver {
 pub struct PinRule;
 
 /// Returns the reason why an item is hidden from callers by its pin, or `None`.
+#[doc(hidden)]
 pub fn hidden_reason(item: &Item) -> Option<&str> {
     match &item.pin {
         Some(pin) => pin.hidden_reason.as_deref(),

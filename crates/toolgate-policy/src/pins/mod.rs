@@ -206,12 +206,14 @@ impl fmt::Debug for Pins {
 }
 
 /// Returns the store's key prefix for the pins of a server with this identity (command or address).
+#[doc(hidden)]
 pub fn key_prefix(server: &str, identity: &str) -> String {
     table::key_prefix(server, &canonical::digest_of(identity))
 }
 
 /// Returns the pin state of an item's definition for rules: `new`, `accepted` or `changed`. Items without a state are
 /// `new`.
+#[doc(hidden)]
 pub fn state(item: &Item) -> &'static str {
     item.pin.as_ref().map_or("new", |pin| pin.state.as_str())
 }

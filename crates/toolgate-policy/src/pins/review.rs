@@ -132,6 +132,7 @@ impl Pins {
     }
 
     /// Returns the last stored `instructions` of a server with its current identity, or `None`.
+    #[doc(hidden)]
     pub fn stored_instructions(&self, server: &str) -> Option<String> {
         let is = |row: &PinRow| row.kind == INSTRUCTIONS;
         let (_, row) = self.rows(Some(server), is).into_iter().next()?;

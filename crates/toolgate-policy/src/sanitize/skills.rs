@@ -90,6 +90,7 @@ impl Layer for SkillIntegrity {
 ///
 /// # Errors
 /// Returns the reason if it does not.
+#[doc(hidden)]
 pub fn check_skill_file(item: &Item, uri: &str, read: &ReadResult) -> Result<(), &'static str> {
     let files = item.manifest();
     let stated = files.as_ref().and_then(|files| files.file(uri));

@@ -244,6 +244,7 @@ const OPEN_SCHEMA_KEYWORDS: [&str; 14] = [
 ];
 
 /// Reports whether a JSON Schema of an object only accepts the members that it names.
+#[doc(hidden)]
 pub fn is_closed(schema: &Value) -> bool {
     schema.get("properties").is_some_and(Value::is_object)
         && !OPEN_SCHEMA_KEYWORDS

@@ -118,6 +118,7 @@ impl NameRules {
     }
 
     /// Returns whether a name that is joined to this prefix meets the rules, so that it stays unchanged.
+    #[doc(hidden)]
     pub fn keeps_name(self, prefix: &str, name: &str) -> bool {
         let limits = self.limits();
         let fits = prefix_with_separator(prefix).len() + name.len() <= limits.max_chars;

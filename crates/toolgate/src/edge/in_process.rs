@@ -17,6 +17,7 @@ use toolgate_protocol::{dialect, json::Json, method::trace::TraceContext};
 ///
 /// # Errors
 /// The errors of the pipeline, and [`ErrorKind::MissingCapability`] if the tool itself requests input.
+#[doc(hidden)]
 pub async fn call_in_process(
     server: &ProtocolServer,
     caller: Caller,

@@ -130,6 +130,7 @@ impl ProtocolServer {
     }
 
     /// Sets the clock by which sealed `requestState` expires: the clock of the store, which never goes back.
+    #[doc(hidden)]
     pub fn with_clock(mut self, clock: Arc<StateClock>) -> ProtocolServer {
         self.clock = clock;
         self

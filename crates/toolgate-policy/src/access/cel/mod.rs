@@ -119,18 +119,19 @@ impl CelCondition {
     }
 
     /// Returns whether the CEL condition reads arguments, so that it has no result before a call.
+    #[doc(hidden)]
     pub fn reads_args(&self) -> bool {
         self.0.args
     }
 
     /// Returns whether the CEL condition reads the clock, so that its result changes over time.
-    pub fn reads_time(&self) -> bool {
+    pub(crate) fn reads_time(&self) -> bool {
         self.0.time
     }
 
     /// Returns whether the CEL condition reads the pin state: whether the item's definition is new, accepted or
     /// changed.
-    pub fn reads_pinned(&self) -> bool {
+    pub(crate) fn reads_pinned(&self) -> bool {
         self.0.pinned
     }
 

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 
 /// Names of the top-level call arguments that CEL conditions read: certain ones, or any.
+#[doc(hidden)]
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum ArgumentNames {
@@ -50,7 +51,7 @@ impl ArgumentNames {
 
 impl CelCondition {
     /// Returns the names of the top-level call arguments whose values the CEL condition may read.
-    pub fn argument_names(&self) -> ArgumentNames {
+    pub(crate) fn argument_names(&self) -> ArgumentNames {
         let mut names = ArgumentNames::default();
         add_names(&self.0.expr, &mut names);
         names
@@ -58,6 +59,7 @@ impl CelCondition {
 
     /// Returns whether the CEL condition may read a text in `args` that contains `mark`. If it computes a path,
     /// everything below the fixed part of the path counts.
+    #[doc(hidden)]
     pub fn may_read_mark(&self, args: &Value, mark: &str) -> bool {
         let look = MarkSearch { args, mark };
         look.at(&self.0.expr)

@@ -178,6 +178,7 @@ impl ApiKeys {
 
     /// Stores the time of last use of each API key, at most once a minute per key. Uses are not audited; a failed write
     /// is retried after the next use.
+    #[doc(hidden)]
     pub async fn store_uses(&self) {
         let due = {
             let used = self
@@ -216,6 +217,7 @@ impl ApiKeys {
     }
 
     /// Completes once the API key is no longer valid: revoked, replaced or expired.
+    #[doc(hidden)]
     pub async fn invalidated(self: Arc<Self>, verified: VerifiedApiKey) {
         let left = |key: &StoredApiKey| {
             let (end, now) = (key.expiry_of(&verified.digest)?, self.now());

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use toolgate_core::Item;
 
 /// Names of the arguments that the conditions of access rules read, by item. Computed once per list of rules.
+#[doc(hidden)]
 #[derive(Clone, Debug, Default)]
 pub struct ArgumentReads {
     pub(super) rules: Arc<[RuleArgumentReads]>,

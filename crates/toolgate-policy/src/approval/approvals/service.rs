@@ -124,6 +124,7 @@ impl ApprovalService {
 
     /// Expires all approvals that this process requested while another operator policy was in force. The rules judge
     /// their calls again.
+    #[doc(hidden)]
     pub fn policy_changed(&self, policy: &str) {
         let other =
             |slip: &PendingApproval| slip.is_local && *slip.stored.binding.policy != *policy;

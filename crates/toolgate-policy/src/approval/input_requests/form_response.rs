@@ -22,6 +22,7 @@ const FORM_SCHEMAS_SLOT: &str = "asking-forms";
 ///
 /// # Errors
 /// The reason why the response is invalid or the schema is unusable.
+#[doc(hidden)]
 pub fn check_form_response(requested: &Json, content: &Value) -> Result<(), String> {
     let compiled = schema::compiled(requested, &SchemaBounds::default());
     let found = match schema::check(&compiled, content, RequiredDefaults::Optional) {

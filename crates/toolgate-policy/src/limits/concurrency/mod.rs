@@ -89,6 +89,7 @@ impl ConcurrencyLimit {
 
     /// Returns a layer with other limits that shares the permits of running calls and the queue. Running calls still
     /// count, and queued calls keep their order.
+    #[doc(hidden)]
     pub fn with_limits(&self, limits: ConcurrencyLimits) -> ConcurrencyLimit {
         ConcurrencyLimit {
             admission: self.admission.with_limits(&limits),

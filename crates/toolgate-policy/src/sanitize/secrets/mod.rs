@@ -91,6 +91,7 @@ impl SecretRedactor {
 
     /// Returns the text without secrets, for an audit log or a screen. It is unchanged if it has none, even with
     /// invisible characters removed. Otherwise it is sanitized, and each secret is replaced by `[redacted:RULE]`.
+    #[doc(hidden)]
     pub fn redact_for_display(text: &str) -> Cow<'_, str> {
         match sanitize_text(text) {
             Cow::Borrowed(text) => SecretRedactor::redact_text(text),
@@ -102,6 +103,7 @@ impl SecretRedactor {
     }
 
     /// Returns the id of the rule that finds a secret in a text, or in the value of a member with this name.
+    #[doc(hidden)]
     pub fn matching_rule(name: &str, text: &str) -> Option<Arc<str>> {
         let field = &field::FIELD_RULE;
         let by_name = || field.holds(name, text).then(|| field.id.into());

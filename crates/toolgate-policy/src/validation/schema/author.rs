@@ -40,12 +40,14 @@ pub fn check_schemas(tool: &Definition, bounds: &SchemaBounds) -> Result<(), Str
 ///
 /// # Errors
 /// Returns the reason if the schema cannot be compiled.
+#[doc(hidden)]
 pub fn unchecked_keywords(schema: &Json, bounds: &SchemaBounds) -> Result<Vec<String>, String> {
     Ok(SchemaValidator::compile(schema, bounds)?.skipped)
 }
 
 /// Returns whether a JSON value is valid against a JSON Schema. Nothing is valid against a schema that does not
 /// compile.
+#[doc(hidden)]
 pub fn fits_schema(schema: &Json, value: &Value) -> bool {
     validate_value(schema, value, &SchemaBounds::default()).unwrap_or(false)
 }

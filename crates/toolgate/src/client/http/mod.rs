@@ -70,6 +70,7 @@ pub(super) struct HttpTransport {
 ///
 /// # Errors
 /// A description of the fault, without the URL, which may hold a secret.
+#[doc(hidden)]
 pub fn check_url(url: &str) -> Result<(), &'static str> {
     server_url::parse_url(url).map(drop)
 }

@@ -223,6 +223,7 @@ impl Body {
 
     /// Ends a response stream (SSE) at once when `end` completes, and cancels its work. For callers whose credentials
     /// were revoked. Other bodies stay unchanged.
+    #[doc(hidden)]
     pub fn end_when(mut self, end: BoxFuture<'static, ()>) -> Body {
         if let BodyContent::Stream(stream) = &mut self.0 {
             stream.endings.push(end);
@@ -232,6 +233,7 @@ impl Body {
 
     /// Ends a notification stream (SSE) when `expiry` completes. A call in flight completes first: it may already have
     /// had its effect, and the client would repeat a call that was cut off. For callers whose credentials expire.
+    #[doc(hidden)]
     pub fn expire_when(mut self, expiry: BoxFuture<'static, ()>) -> Body {
         let BodyContent::Stream(stream) = &mut self.0 else {
             return self;

@@ -8,6 +8,7 @@ mod host_guard;
 mod http_sse;
 mod post;
 #[cfg(feature = "auth")]
+#[doc(hidden)]
 pub mod protected;
 mod request_body;
 mod request_parts;
