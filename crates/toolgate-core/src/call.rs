@@ -89,6 +89,16 @@ pub struct Invocation {
 const MAX_UNPARSED_ARGUMENT_BYTES: usize = 4 << 10;
 
 /// Arguments of a call: the original JSON bytes, and a tree that is parsed on first use.
+///
+/// ```
+/// use serde_json::json;
+/// use toolgate_core::{CallArguments, Json};
+///
+/// let arguments = CallArguments::new(Json::from_value(&json!({"city": "Oslo", "days": 3})));
+/// assert_eq!(arguments.value()["city"], "Oslo");
+/// assert_eq!(arguments.raw().get("days").and_then(|days| days.u64()), Some(3));
+/// assert!(!arguments.is_lossy());
+/// ```
 #[derive(Clone)]
 pub struct CallArguments(Arc<(Json, OnceLock<(Value, bool)>)>);
 
@@ -330,6 +340,18 @@ impl ClientCapabilities {
 
 /// Information about the request that carried a call: revision, transport, client name and request id. The client's
 /// name is its own claim.
+///
+/// ```
+/// use toolgate_core::{Call, RequestInfo};
+///
+/// /// Describes the origin of a call for a log.
+/// fn describe(call: &Call) -> String {
+///     let RequestInfo { transport, client, .. } = &*call.request_info;
+///     let client = client.as_deref().unwrap_or("an unknown client");
+///     let item = call.item().map(|item| item.full_name());
+///     format!("{} calls {item:?} over {transport} with {client}", call.caller.name())
+/// }
+/// ```
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct RequestInfo {
@@ -375,6 +397,7 @@ impl Call {
     }
 
     /// Creates a call in its first round with an existing decision log, which the edge shares.
+    #[doc(hidden)]
     pub fn with_decision_log(
         decision_log: DecisionLog,
         id: impl Into<Arc<str>>,
@@ -431,6 +454,7 @@ impl Call {
     }
 
     /// Creates the error for a call that another process started, if its state is lost.
+    #[doc(hidden)]
     pub fn lost_call_error(&self) -> Error {
         let text = format!(
             "the gateway process that called {} has ended, so the result is lost; the call may have \
@@ -453,6 +477,7 @@ impl Call {
     }
 
     /// Creates the error for a call of a withheld item. It names the reason unless the configuration hides the item.
+    #[doc(hidden)]
     pub fn withheld_item_error(&self, item: &Item) -> Error {
         let why = item.withheld_for_callers().unwrap_or_default();
         let note = ItemNote::new(NoteAction::Withheld, why);

@@ -50,6 +50,19 @@ impl ServerInstructions {
 }
 
 /// Definition of an item at its server, before the gateway overrode it.
+///
+/// ```
+/// use std::sync::Arc;
+/// use toolgate_core::{Definition, Item, Json, OriginalDefinition};
+///
+/// /// Offers a tool under another definition, and adds arguments to each call.
+/// fn override_tool(item: &Item, shown: Definition, fixed_arguments: Json) -> Item {
+///     let original = OriginalDefinition::new(item.def.clone(), Some(fixed_arguments));
+///     let mut overridden = item.with_def(shown);
+///     overridden.original = Some(Arc::new(original));
+///     overridden
+/// }
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct OriginalDefinition {

@@ -7,6 +7,21 @@ use std::{
 use toolgate_protocol::{json::Json, memory_budget::MemoryPermit};
 
 /// Memory permits of a call's messages, held until the response has been sent. Clones share one set.
+///
+/// ```
+/// use toolgate_core::{Call, Json};
+/// use toolgate_protocol::{
+///     json::{JsonLimits, ReadError},
+///     memory_budget::MemoryPermit,
+/// };
+///
+/// /// Reads the response of a server. It counts against the memory budget until the caller has the result.
+/// fn read_response(call: &Call, bytes: Vec<u8>, permit: MemoryPermit) -> Result<Json, ReadError> {
+///     let response = Json::read_with_permit(bytes, &JsonLimits::default(), permit)?;
+///     call.held_permits.hold(&response);
+///     Ok(response)
+/// }
+/// ```
 #[derive(Clone, Default)]
 pub struct HeldPermits(Arc<Mutex<Vec<Arc<MemoryPermit>>>>);
 

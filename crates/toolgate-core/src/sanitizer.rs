@@ -28,6 +28,52 @@ pub enum UntrustedContent<'a> {
 }
 
 /// Sanitizer: changes or blocks untrusted content from a server.
+///
+/// ```
+/// use std::sync::Arc;
+/// use toolgate_core::{
+///     Error, Item, LogMessage, Origin, ReporterEvent, SanitizeContext, Sanitizer, UntrustedContent,
+/// };
+///
+/// /// Lowers alarms in the log messages of servers, and counts them in the decision log of the call.
+/// struct LowerAlarms;
+///
+/// impl Sanitizer for LowerAlarms {
+///     fn name(&self) -> &'static str {
+///         "lower_alarms"
+///     }
+///
+///     fn sanitize(
+///         &self,
+///         _from: Option<&Origin>,
+///         _item: Option<&Arc<Item>>,
+///         content: UntrustedContent<'_>,
+///     ) -> Result<(), Error> {
+///         if let UntrustedContent::Event(ReporterEvent::Log(log)) = content {
+///             log.level = "warning".to_owned();
+///         }
+///         Ok(())
+///     }
+///
+///     fn sanitize_for_call(
+///         &self,
+///         context: &SanitizeContext,
+///         from: Option<&Origin>,
+///         item: Option<&Arc<Item>>,
+///         content: UntrustedContent<'_>,
+///     ) -> Result<(), Error> {
+///         context.decision_log.count("log_messages", 1);
+///         self.sanitize(from, item, content)
+///     }
+/// }
+///
+/// # let data = toolgate_core::Json::from_value(&serde_json::json!("fire"));
+/// let mut event = ReporterEvent::Log(LogMessage::new("emergency", data));
+/// let context = SanitizeContext::new("c-1");
+/// LowerAlarms.sanitize_for_call(&context, None, None, UntrustedContent::Event(&mut event))?;
+/// assert!(matches!(event, ReporterEvent::Log(log) if log.level == "warning"));
+/// # Ok::<(), Error>(())
+/// ```
 pub trait Sanitizer: Send + Sync + 'static {
     /// Returns the name of the sanitizer's policy, one word.
     fn name(&self) -> &'static str;
@@ -138,6 +184,21 @@ where
 ///
 /// Add a sanitizer of a whole pipeline with [`ResolvedPipeline::sanitizer`](crate::ResolvedPipeline::sanitizer); this
 /// layer is for a part of it, for example for one tool.
+///
+/// ```
+/// use toolgate_core::{Output, Pipeline, UntrustedContent, sanitizer};
+///
+/// // Replaces long results before the layers that come earlier see them.
+/// let short_results = sanitizer::into_layer(sanitizer::from_fn("short-results", |content| {
+///     if let UntrustedContent::Output(output) = content
+///         && output.size() > 100_000
+///     {
+///         *output = Output::error("the result is too long");
+///     }
+///     Ok(())
+/// }));
+/// let pipeline = Pipeline::new().resolve().layer(short_results);
+/// ```
 pub fn into_layer(sanitizer: impl Sanitizer) -> impl Layer {
     SanitizerLayer::new(vec![Arc::new(sanitizer)])
 }

@@ -9,6 +9,19 @@ use toolgate_core::{BoxFuture, Call, CancelReason, Error, ErrorKind, Layer, Next
 
 /// Layer that lets the operator cancel running calls, for example from a console. Clones share the list of running
 /// calls.
+///
+/// ```
+/// use toolgate_core::Pipeline;
+/// use toolgate_policy::CallCanceller;
+///
+/// let canceller = CallCanceller::default();
+/// let pipeline = Pipeline::new().layer(canceller.clone());
+/// // Later, when the operator cancels the call with this id:
+/// if !canceller.cancel("c-17") {
+///     println!("the call c-17 is not running");
+/// }
+/// # drop(pipeline);
+/// ```
 #[derive(Clone, Default)]
 pub struct CallCanceller(Arc<Mutex<RunningRounds>>);
 

@@ -3,6 +3,52 @@
 //! Start at [`Policy`]: its table is the order of all parts. Each file holds one layer, rule, sanitizer or approval step of
 //! [`toolgate_core`]. They know nothing of each other, except what the decision log
 //! ([`Call::trail`](toolgate_core::Call)) says.
+//!
+//! A program that needs another order builds a pipeline of the same parts:
+//!
+//! ```
+//! use std::sync::Arc;
+//! use toolgate_core::Pipeline;
+//! use toolgate_policy::{
+//!     AccessRule, AccessRules, ApprovalConfirm, ApprovalLimits, ApprovalService, ArgumentValidation,
+//!     AuditBegin, AuditEnd, AuditRecorder, CatchPanic, ClientApprovals, ErrorSanitizer, GlobPattern,
+//!     LinkSanitizer, MediaSanitizer, MemoryStateStore, NoObserver, OutboundSecrets, OutputValidation,
+//!     Placeholders, RuleAction, SecretRedactor, SizeLimits, SkillIntegrity, TextSanitizer, TextTruncation,
+//!     UntrustedMarker,
+//! };
+//! use toolgate_policy::pins::PinRule;
+//!
+//! let recorder = Arc::new(AuditRecorder::log());
+//! let store = Arc::new(MemoryStateStore::new());
+//! let approvals = ApprovalService::new(recorder.clone(), store, ApprovalLimits::default());
+//! let observer = Arc::new(NoObserver);
+//! let deletions = AccessRule::new("deletions", RuleAction::Ask, vec![GlobPattern::new("*.delete_*")]);
+//! let truncation: TextTruncation = SizeLimits::default().truncation();
+//!
+//! let pipeline = Pipeline::new()
+//!     .layer(AuditEnd::new(recorder.clone(), observer.clone()))
+//!     .layer(CatchPanic)
+//!     .resolve()
+//!     .rule(PinRule)
+//!     .rule(AccessRules::new(vec![deletions]).default_action(RuleAction::Allow))
+//!     .rule(ArgumentValidation::default())
+//!     .rule(OutboundSecrets::default())
+//!     .rule(Placeholders::default())
+//!     .approval(ApprovalConfirm::new(approvals, "policy-1".into(), ClientApprovals::Never))
+//!     .layer(AuditBegin::new(recorder, observer, "policy-1".into()))
+//!     .layer(OutputValidation::default())
+//!     .layer(SkillIntegrity)
+//!     .sanitizer(UntrustedMarker::default())
+//!     .sanitizer(ErrorSanitizer::default())
+//!     .sanitizer(truncation)
+//!     .sanitizer(MediaSanitizer::default())
+//!     .sanitizer(LinkSanitizer::default())
+//!     .sanitizer(SecretRedactor::default())
+//!     .sanitizer(TextSanitizer)
+//!     .sanitizer(SizeLimits::default());
+//! // `pipeline.service(…)` puts it around a service.
+//! # drop(pipeline);
+//! ```
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(

@@ -286,6 +286,7 @@ impl Policy {
 
     /// Builds a pipeline that lists and sanitizes a service's items for the operator, hidden ones too, without calls.
     /// It stores no pins: unseen definitions appear as new.
+    #[doc(hidden)]
     pub fn inspection(&self, service: Arc<dyn Service>) -> Pipeline {
         Pipeline::new()
             .layer(CatchPanic)

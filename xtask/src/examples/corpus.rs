@@ -109,6 +109,15 @@ impl Corpus {
         }
     }
 
+    /// Adds the types that the used functions return.
+    pub(super) fn add_returned_types(&mut self, items: &[PublicItem]) {
+        for item in items {
+            if !item.returns.is_empty() && self.uses(item) {
+                self.words.extend(item.returns.iter().cloned());
+            }
+        }
+    }
+
     /// Reports whether an item has an example or an example uses it.
     pub(super) fn uses(&self, item: &PublicItem) -> bool {
         let used = match item.shape {
@@ -147,11 +156,35 @@ fn item_name(line: &str) -> Option<&str> {
 mod tests {
     use super::*;
 
+    fn item(path: &str, shape: ItemShape) -> PublicItem {
+        PublicItem {
+            path: path.to_owned(),
+            shape,
+            returns: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_type_is_used_where_a_called_function_returns_it() {
+        let mut corpus = Corpus::default();
+        corpus.add_page("```\nlet rule = from_fn(1);\n```\n");
+        let returning = |path, name: &str| PublicItem {
+            returns: vec![name.to_owned()],
+            ..item(path, ItemShape::Function)
+        };
+        corpus.add_returned_types(&[
+            returning("a::from_fn", "FnRule"),
+            returning("a::open", "Door"),
+        ]);
+        for (name, used) in [("a::FnRule", true), ("a::Door", false)] {
+            assert_eq!(corpus.uses(&item(name, ItemShape::Name)), used, "{name}");
+        }
+    }
+
     fn uses(page: &str, path: &str, shape: ItemShape) -> bool {
         let mut corpus = Corpus::default();
         corpus.add_page(page);
-        let path = path.to_owned();
-        corpus.uses(&PublicItem { path, shape })
+        corpus.uses(&item(path, shape))
     }
 
     #[test]
@@ -184,14 +217,7 @@ mod tests {
         );
         for (path, used) in [("a::Gauge", true), ("a::Level", false), ("a::Clone", false)] {
             let shape = ItemShape::Name;
-            assert_eq!(
-                corpus.uses(&PublicItem {
-                    path: path.to_owned(),
-                    shape
-                }),
-                used,
-                "{path}"
-            );
+            assert_eq!(corpus.uses(&item(path, shape)), used, "{path}");
         }
         assert!(corpus.calls.contains("module") && corpus.calls.contains("read"));
     }

@@ -52,6 +52,8 @@ pub(super) struct PublicItem {
     pub(super) path: String,
     /// Kind of use that counts as an example.
     pub(super) shape: ItemShape,
+    /// Names of the types that a free function returns: an example that calls it uses them.
+    pub(super) returns: Vec<String>,
 }
 
 /// Kind of a public item, which decides what counts as a use.
@@ -86,7 +88,10 @@ pub(super) fn read(snapshot: &str) -> Vec<PublicItem> {
     let mut known = BTreeSet::new();
     let items = snapshot.lines().filter_map(item);
     items
-        .filter(|item| known.insert((item.owner().to_owned(), item.name().to_owned())))
+        .filter(|item| {
+            let owner = item.owner().to_owned();
+            known.insert((owner, item.name().to_owned(), item.returns.clone()))
+        })
         .collect()
 }
 
@@ -106,8 +111,11 @@ fn item(line: &str) -> Option<PublicItem> {
     let (keyword, rest) = rest.split_once(' ')?;
     let item = |shape| {
         let path = path_without_generics(rest);
-        path.starts_with("toolgate")
-            .then_some(PublicItem { path, shape })
+        path.starts_with("toolgate").then_some(PublicItem {
+            path,
+            shape,
+            returns: Vec::new(),
+        })
     };
     match keyword {
         "struct" | "enum" | "trait" | "macro" => item(ItemShape::Name),
@@ -115,7 +123,10 @@ fn item(line: &str) -> Option<PublicItem> {
             let found = item(ItemShape::Function)?;
             let owner = found.owner();
             if !owner.starts_with(char::is_uppercase) {
-                return Some(found);
+                return Some(PublicItem {
+                    returns: returned_types(rest),
+                    ..found
+                });
             }
             let needed = AUTHOR_TYPES.contains(&owner) && !FOREIGN_METHODS.contains(&found.name());
             needed.then_some(PublicItem {
@@ -125,6 +136,16 @@ fn item(line: &str) -> Option<PublicItem> {
         }
         _ => None,
     }
+}
+
+/// Returns the names in the return type of a function's signature.
+fn returned_types(signature: &str) -> Vec<String> {
+    let bounds = signature.find(" where ").unwrap_or(signature.len());
+    let result = signature[..bounds].rsplit_once(" -> ");
+    let result = result.map_or("", |(_, result)| result);
+    let names = result.split(|c: char| !c.is_alphanumeric() && c != '_');
+    let types = names.filter(|name| name.starts_with(char::is_uppercase));
+    types.map(str::to_owned).collect()
 }
 
 /// Returns the path at the beginning of a text, without the generic arguments in it.
@@ -175,6 +196,15 @@ mod tests {
             found,
             expected.map(|(path, shape)| (path.to_owned(), shape))
         );
+    }
+
+    #[test]
+    fn a_function_has_the_types_that_it_returns() {
+        let found = read(
+            "pub fn a::f(b::Arg) -> u8\npub fn toolgate::rule::from_fn<F>(F) -> toolgate::rule::FnRule<F> where F: Fn(u8) -> X",
+        );
+        let returns: Vec<&String> = found.iter().flat_map(|item| &item.returns).collect();
+        assert_eq!(returns[0], "FnRule");
     }
 
     #[test]

@@ -15,9 +15,9 @@ use items::{ItemShape, PublicItem};
 /// Maximum numbers of public items without an example, by crate: of types, traits, macros and free functions, and of
 /// methods of the types in [`items::AUTHOR_TYPES`]. The goal is 0.
 const LIMITS: [(&str, usize, usize); 3] = [
-    ("toolgate", 65, 99),
-    ("toolgate-core", 9, 4),
-    ("toolgate-policy", 72, 1),
+    ("toolgate", 64, 96),
+    ("toolgate-core", 0, 0),
+    ("toolgate-policy", 0, 0),
 ];
 
 /// Compares the items without an example with the limits, and lists them.
@@ -25,13 +25,15 @@ const LIMITS: [(&str, usize, usize); 3] = [
 /// # Errors
 /// There are more than a limit allows.
 pub(crate) fn check() -> Result<(), String> {
-    let corpus = Corpus::read(&root())?;
+    let mut corpus = Corpus::read(&root())?;
     let mut wrong = Vec::new();
     for (name, max_items, max_methods) in LIMITS {
         let file = root().join("api").join(format!("{name}.txt"));
         let snapshot =
             fs::read_to_string(&file).map_err(|error| format!("{}: {error}", file.display()))?;
-        let (methods, items): (Vec<PublicItem>, Vec<PublicItem>) = items::read(&snapshot)
+        let all = items::read(&snapshot);
+        corpus.add_returned_types(&all);
+        let (methods, items): (Vec<PublicItem>, Vec<PublicItem>) = all
             .into_iter()
             .filter(|item| !corpus.uses(item))
             .partition(|item| item.shape == ItemShape::Method);

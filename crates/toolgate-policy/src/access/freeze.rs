@@ -111,6 +111,34 @@ impl FreezeView {
 }
 
 /// Registry of freezes (temporary rejections of calls) and API keys, shared by all processes of a data directory.
+///
+/// ```
+/// use std::sync::Arc;
+/// use toolgate_core::{Caller, Pipeline};
+/// use toolgate_policy::{
+///     ApprovalChannel, Approver, AuditRecorder, FreezeLayer, FreezeRegistry, FreezeScope, FreezeView,
+///     MemoryStateStore,
+/// };
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), toolgate_core::Error> {
+/// let recorder = Arc::new(AuditRecorder::log());
+/// let freezes = FreezeRegistry::new(recorder, Arc::new(MemoryStateStore::new()));
+/// let pipeline = Pipeline::new().resolve().rule(FreezeLayer(freezes.clone()));
+///
+/// let operator = Approver::named(ApprovalChannel::Console, "ann");
+/// let scope = FreezeScope::Server("mail".to_owned());
+/// freezes.freeze(scope.clone(), Some("it sends spam".to_owned()), operator.clone()).await?;
+/// let reason = freezes.frozen_reason(&Caller::new("bob"), "mail");
+/// assert_eq!(reason.as_deref(), Some("the operator froze the server mail: it sends spam"));
+///
+/// let first: FreezeView = freezes.list()[0].clone();
+/// assert_eq!(first.by, "ann (console)");
+/// assert!(freezes.thaw(scope, operator).await?);
+/// # drop(pipeline);
+/// # Ok(())
+/// # }
+/// ```
 pub struct FreezeRegistry {
     recorder: Arc<AuditRecorder>,
     store: Arc<dyn StateStore>,

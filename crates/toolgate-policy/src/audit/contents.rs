@@ -33,6 +33,17 @@ pub enum AuditContentForm {
 /// `args` and `res` are JSON text, whole or `[omitted: N bytes]`. Secrets are redacted before a record is queued. So
 /// are arguments that the tool's schema marks `writeOnly` or `format: password`; if the schema does not identify them,
 /// `args` is left out. The digest covers the original value, including secrets.
+///
+/// ```
+/// use toolgate_policy::{AuditContentForm, AuditContents, PerServer, Policy};
+///
+/// let mut contents = AuditContents::default();
+/// contents.arguments = PerServer::all(AuditContentForm::Redacted);
+/// contents.results = PerServer::all(AuditContentForm::Digest).with("bank", AuditContentForm::Redacted);
+/// contents.max_bytes = 4 * 1024;
+/// let mut policy = Policy::for_program();
+/// policy.audit_contents = contents;
+/// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct AuditContents {

@@ -9,6 +9,38 @@ use toolgate_core::{
 /// Must not block.
 ///
 /// The data it receives is for the operator: nothing is redacted yet.
+///
+/// ```
+/// use std::sync::Arc;
+/// use toolgate_core::Progress;
+/// use toolgate_policy::{CallEnd, CallObserver, CallStage, CallView, Policy};
+///
+/// /// Shows calls in a terminal.
+/// struct Terminal;
+///
+/// impl CallObserver for Terminal {
+///     fn on_begin(&self, call: &CallView) {
+///         println!("{}: {} calls {}", call.id, call.caller.name(), call.name);
+///     }
+///
+///     fn on_stage(&self, id: &str, stage: &CallStage) {
+///         if let CallStage::Running(item) = stage {
+///             println!("{id}: runs {}", item.full_name());
+///         }
+///     }
+///
+///     fn on_progress(&self, id: &str, progress: &Progress) {
+///         println!("{id}: {}", progress.progress);
+///     }
+///
+///     fn on_end(&self, id: &str, end: &CallEnd) {
+///         println!("{id}: {} after {:?}", end.outcome, end.duration);
+///     }
+/// }
+///
+/// let mut policy = Policy::for_program();
+/// policy.observer = Arc::new(Terminal);
+/// ```
 pub trait CallObserver: Send + Sync + 'static {
     /// Returns whether the observer is in use. If not, [`CallObserver::on_begin`] and [`CallObserver::on_progress`] are
     /// not called.

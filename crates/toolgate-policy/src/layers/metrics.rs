@@ -12,12 +12,13 @@ use toolgate_core::{BoxFuture, Call, Error, Item, Layer, Next, Outcome};
 /// Clones share the numbers: add one to the server, and keep one to read them, for example for a metrics endpoint.
 ///
 /// ```
-/// use toolgate_policy::layers::ToolMetrics;
+/// use toolgate_policy::layers::{ToolMetrics, ToolStats};
 ///
 /// let metrics = ToolMetrics::new();
 /// let layer = metrics.clone(); // for Server::layer
-/// for (item, stats) in metrics.snapshot() {
-///     println!("mcp_calls_total{{item={item:?}}} {}", stats.calls);
+/// for (item, ToolStats { calls, failures, .. }) in metrics.snapshot() {
+///     println!("mcp_calls_total{{item={item:?}}} {calls}");
+///     println!("mcp_failures_total{{item={item:?}}} {failures}");
 /// }
 /// # let _ = layer;
 /// ```

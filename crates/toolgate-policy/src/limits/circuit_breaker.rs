@@ -19,6 +19,19 @@ use toolgate_core::{
 /// Clones share the state.
 ///
 /// As a rule it rejects calls before an approval is requested; as a layer it counts their outcomes.
+///
+/// ```
+/// use std::time::Duration;
+/// use toolgate_core::Pipeline;
+/// use toolgate_policy::CircuitBreaker;
+///
+/// let mut breaker = CircuitBreaker::default();
+/// breaker.failures = 3;
+/// breaker.pause = Duration::from_secs(10);
+/// // As a rule it rejects calls, and as the innermost layer it counts failures.
+/// let pipeline = Pipeline::new().resolve().rule(breaker.clone()).layer(breaker);
+/// # drop(pipeline);
+/// ```
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct CircuitBreaker {

@@ -18,6 +18,17 @@ use toolgate_core::{
 /// Layer that enforces the deadline of calls: an idle timeout, which progress resets, and a hard cap.
 ///
 /// Stands below `confirm` in the pipeline: the wait for an approver never counts, and each round has its own timeout.
+///
+/// ```
+/// use std::time::Duration;
+/// use toolgate_policy::{CallTimeout, PerServer, Policy};
+///
+/// let mut timeout = CallTimeout::default();
+/// timeout.idle = PerServer::all(Duration::from_secs(30)).with("reports", Duration::from_secs(300));
+/// timeout.max = Duration::from_secs(3600);
+/// let mut policy = Policy::for_program();
+/// policy.deadline = timeout;
+/// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct CallTimeout {

@@ -101,6 +101,18 @@ type BucketTable = AHashMap<BucketKey, TokenBucket>;
 
 /// Token bucket that limits the rate of calls of one caller and tool, or to one server. It is full at first, and
 /// refilled continuously.
+///
+/// ```
+/// use std::time::Duration;
+/// use tokio::time::Instant;
+/// use toolgate_policy::{RateQuota, TokenBucket};
+///
+/// let start = Instant::now();
+/// let mut bucket = TokenBucket::new(RateQuota { count: 1, per: Duration::from_secs(60) }, start);
+/// assert_eq!(bucket.take(start), Ok(()));
+/// let wait = bucket.take(start + Duration::from_secs(20)).unwrap_err();
+/// assert_eq!(wait.as_secs_f64().round(), 40.0);
+/// ```
 pub struct TokenBucket {
     tokens: f64,
     /// Time of the last refill.

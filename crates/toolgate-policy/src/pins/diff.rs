@@ -25,6 +25,16 @@ const UNORDERED: [&str; 2] = ["icons", "required"];
 
 /// Returns the differences between two item definitions, given as JSON texts. Texts that are not JSON are compared as a
 /// whole.
+///
+/// ```
+/// use toolgate_policy::pins::{DefinitionDifference, diff};
+///
+/// let old = r#"{"name": "send", "description": "Sends a mail."}"#;
+/// let new = r#"{"name": "send", "description": "Sends a mail and a copy."}"#;
+/// let differences: Vec<DefinitionDifference> = diff(old, new);
+/// assert_eq!(differences[0].path, "description");
+/// assert!(!differences[0].cosmetic);
+/// ```
 pub fn diff(old: &str, new: &str) -> Vec<DefinitionDifference> {
     let read = |text: &str| Json::read(text.as_bytes().to_vec(), &Default::default());
     let mut found = DifferenceCollector(Vec::new());

@@ -69,6 +69,39 @@ pub enum ConfusableNameAction {
 
 /// Pins of item definitions: the accepted digest of each definition, against silent changes by a server. Clones share
 /// the pins.
+///
+/// ```
+/// use std::sync::Arc;
+/// use toolgate_policy::{AuditRecorder, MemoryStateStore, PerServer};
+/// use toolgate_policy::pins::{
+///     ChangedDefinitionAction, ConfusableNameAction, NewDefinitionAction, PinError, PinEvent,
+///     PinEventKind, PinView, Pins,
+/// };
+///
+/// let pins = Pins::new(Arc::new(MemoryStateStore::new()), Arc::new(AuditRecorder::log()))
+///     .on_new(PerServer::all(NewDefinitionAction::Ask).with("files", NewDefinitionAction::Accept))
+///     .on_change(PerServer::all(ChangedDefinitionAction::Hide))
+///     .on_confusable(ConfusableNameAction::Hide)
+///     .on_event(|PinEvent { name, what, .. }| match what {
+///         PinEventKind::New => println!("{name} is new"),
+///         PinEventKind::Changed(paths) => println!("{name} changed at {}", paths.join(", ")),
+///         _ => println!("{name} needs a review"),
+///     });
+///
+/// /// Shows the differences of pending definitions, and accepts those without a meaning.
+/// async fn review(pins: &Pins) -> Result<(), PinError> {
+///     for PinView { name, pending_digest, differences, .. } in pins.awaiting_decision(100) {
+///         for difference in &differences {
+///             println!("{name} {}: {:?} -> {:?}", difference.path, difference.old, difference.new);
+///         }
+///         if !differences.is_empty() && differences.iter().all(|difference| difference.cosmetic) {
+///             pins.accept(&name, pending_digest.as_deref(), "review").await?;
+///         }
+///     }
+///     Ok(())
+/// }
+/// # let _ = (pins, review);
+/// ```
 #[derive(Clone)]
 pub struct Pins {
     on_new: PerServer<NewDefinitionAction>,

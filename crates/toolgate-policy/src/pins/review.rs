@@ -44,6 +44,19 @@ pub struct PinView {
 }
 
 /// Stored definitions of a pinned item, accepted and pending, for any identity (command or address) of its server.
+///
+/// ```
+/// use toolgate_policy::pins::{PinnedText, Pins, StoredPin};
+///
+/// /// Prints the accepted definitions, for a backup.
+/// fn export(pins: &Pins) {
+///     for StoredPin { name, accepted, .. } in pins.stored() {
+///         if let Some(PinnedText { text: Some(text), .. }) = accepted {
+///             println!("{name} {text}");
+///         }
+///     }
+/// }
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct StoredPin {

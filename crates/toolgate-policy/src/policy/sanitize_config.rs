@@ -7,6 +7,23 @@ use crate::{
 
 /// Settings of the sanitizers of content from servers, and of the checks of outbound arguments. All are on by default
 /// except `untrusted_marker`.
+///
+/// ```
+/// use toolgate_policy::{
+///     ErrorTextMode, OnOutboundSecret, OnPlaceholder, OnSecret, PerServer, Policy, SanitizeConfig,
+/// };
+///
+/// let mut config = SanitizeConfig::default();
+/// config.secrets.on_secret = PerServer::all(OnSecret::Redact).with("vault", OnSecret::Warn);
+/// config.outbound_secrets.found = PerServer::all(OnOutboundSecret::Deny);
+/// config.placeholders.found = PerServer::all(OnPlaceholder::Deny);
+/// config.media.max_base64_bytes = 1 << 20;
+/// config.links.allowed_schemes.insert("wiki".to_owned(), vec!["https".to_owned()]);
+/// config.errors.text = PerServer::all(ErrorTextMode::Class);
+/// config.untrusted_marker.mark = PerServer::all(true);
+/// let mut policy = Policy::for_program();
+/// policy.sanitizers = config;
+/// ```
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct SanitizeConfig {

@@ -47,6 +47,31 @@ impl Default for CelLimits {
 }
 
 /// Compiled CEL condition (Common Expression Language) of an access rule or grant. Cheap to clone.
+///
+/// ```
+/// use serde_json::json;
+/// use toolgate_core::{CallArguments, Caller, Item, Json};
+/// use toolgate_policy::{CelCondition, CelLimits, ConditionFacts};
+///
+/// /// Evaluates a condition for a payment.
+/// fn is_small_payment(caller: &Caller, item: &Item, amount: u32) -> Result<bool, String> {
+///     let mut limits = CelLimits::default();
+///     limits.steps = 1000;
+///     let condition = CelCondition::compile_within("args.amount <= 10", &limits)?;
+///     let arguments = CallArguments::new(Json::from_value(&json!({"amount": amount})));
+///     condition.evaluate(&ConditionFacts::new(caller, item).with(&arguments))
+/// }
+/// # use toolgate_core::{Definition, Origin};
+/// # let definition = Json::from_value(&json!({"name": "pay", "inputSchema": {"type": "object"}}));
+/// # let origin = Origin { server: "bank".into(), trusted: false };
+/// # let item = Item::new(origin, Definition::tool(definition)?);
+/// # assert_eq!(is_small_payment(&Caller::new("ann"), &item, 7), Ok(true));
+/// # assert_eq!(is_small_payment(&Caller::new("ann"), &item, 70), Ok(false));
+///
+/// // Errors name the position.
+/// assert!(CelCondition::compile("args.amount <").is_err());
+/// # Ok::<(), String>(())
+/// ```
 #[derive(Clone)]
 pub struct CelCondition(Arc<CompiledCondition>);
 

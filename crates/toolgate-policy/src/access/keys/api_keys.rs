@@ -25,6 +25,36 @@ const LAST_USE_WRITE_INTERVAL: Duration = Duration::from_secs(60);
 const EXPIRY_CHECK_INTERVAL: Duration = Duration::from_secs(60);
 
 /// Registry of the callers' API keys, shared by all processes of a data directory.
+///
+/// ```
+/// use std::sync::Arc;
+/// use toolgate_policy::{ApprovalChannel, Approver, AuditRecorder, MemoryStateStore};
+/// use toolgate_policy::keys::{
+///     ApiKeyError, ApiKeyRejection, ApiKeyView, ApiKeys, KeyEndReason, NewApiKey, VerifiedApiKey,
+/// };
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), ApiKeyError> {
+/// let recorder = Arc::new(AuditRecorder::log());
+/// let keys = ApiKeys::new(recorder, Arc::new(MemoryStateStore::new()));
+/// let operator = Approver::named(ApprovalChannel::Terminal, "ann");
+///
+/// let key: NewApiKey = keys.create("laptop", None, &operator, 100).await?;
+/// println!("{}", key.reveal()); // only now: the store has the digest
+/// let again = keys.create("laptop", None, &operator, 100).await;
+/// assert!(matches!(again, Err(ApiKeyError::NameInUse)));
+///
+/// let verified: Result<VerifiedApiKey, ApiKeyRejection> = keys.verify(key.reveal());
+/// assert!(verified.is_ok_and(|verified| verified.caller().name() == "key:laptop"));
+///
+/// keys.revoke("laptop", &operator).await?;
+/// let views: Vec<ApiKeyView> = keys.list();
+/// assert_eq!(views[0].end_reason(keys.now()), Some(KeyEndReason::Revoked));
+/// let rejection = keys.verify(key.reveal()).err();
+/// assert_eq!(rejection, Some(ApiKeyRejection::Ended("laptop".to_owned(), KeyEndReason::Revoked)));
+/// # Ok(())
+/// # }
+/// ```
 pub struct ApiKeys {
     pub(super) recorder: Arc<AuditRecorder>,
     pub(super) store: Arc<dyn StateStore>,

@@ -14,6 +14,44 @@ use tokio::sync::watch;
 use toolgate_journal::{AuditEntry, AuditEvent};
 
 /// Service that requests, decides, redeems and expires people's approvals of calls, and grants (remembered approvals).
+///
+/// ```
+/// use toolgate_policy::{
+///     ApprovalBinding, ApprovalError, ApprovalService, ApprovalStatus, ApprovalTerms, ApprovalView,
+///     Approver, GrantTerms, GrantView,
+/// };
+///
+/// /// Prints the calls that wait for an approver.
+/// fn show_pending(approvals: &ApprovalService) {
+///     for ApprovalView { id, binding, reasons, .. } in approvals.list() {
+///         let ApprovalBinding { caller, server, tool, .. } = binding;
+///         println!("{id}: {} calls {server}.{tool}: {}", caller.name(), reasons.join(", "));
+///     }
+/// }
+///
+/// /// Approves a call, and further small payments of its caller today.
+/// async fn approve(approvals: &ApprovalService, id: &str, approver: Approver) -> Result<(), ApprovalError> {
+///     let mut grant = GrantTerms::default();
+///     grant.condition = Some("args.amount <= 10".to_owned());
+///     grant.max_uses = Some(20);
+///     match approvals.approve(id, approver, ApprovalTerms::with_grant(grant)).await {
+///         Ok(ApprovalStatus::Pending) => println!("another approver is needed"),
+///         Ok(_) | Err(ApprovalError::Decided(ApprovalStatus::Approved(_))) => println!("approved"),
+///         Err(error) => return Err(error),
+///     }
+///     Ok(())
+/// }
+///
+/// /// Revokes all grants that are valid for every caller.
+/// async fn revoke_wide_grants(approvals: &ApprovalService) -> Result<(), ApprovalError> {
+///     for GrantView { id, caller, .. } in approvals.grants() {
+///         if caller.is_none() {
+///             approvals.revoke(&id).await?;
+///         }
+///     }
+///     Ok(())
+/// }
+/// ```
 pub struct ApprovalService {
     pub(super) recorder: Arc<AuditRecorder>,
     pub(super) store: Arc<dyn StateStore>,

@@ -47,6 +47,20 @@ pub enum SamplingPolicy {
 
 /// Policy for servers' input requests to the client: elicitation, sampling and roots. Disabled capabilities are not
 /// offered to the server either.
+///
+/// ```
+/// use toolgate_policy::{
+///     ElicitationPolicy, InputRequestPolicy, PerServer, Policy, RateQuota, SamplingPolicy,
+/// };
+///
+/// let mut requests = InputRequestPolicy::default();
+/// requests.elicitation_forms = PerServer::all(ElicitationPolicy::Off).with("shop", ElicitationPolicy::Check);
+/// requests.elicitation_urls = PerServer::all(false).with("shop", true);
+/// requests.sampling = PerServer::all(SamplingPolicy::RateLimited(RateQuota::per_minute(6)));
+/// requests.max_tokens = PerServer::all(2000);
+/// let mut policy = Policy::for_program();
+/// policy.input_requests = requests;
+/// ```
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct InputRequestPolicy {

@@ -59,6 +59,14 @@ pub enum OnSecret {
 
 /// Sanitizer for the redaction of secrets (tokens, keys) in content from servers: results, errors, progress, log
 /// messages, input requests and definitions.
+///
+/// ```
+/// use toolgate_policy::SecretRedactor;
+///
+/// let line = "login with ghp_0123456789abcdefABCDEF0123456789abcd";
+/// let redacted = SecretRedactor::redact_text(line);
+/// assert!(redacted.starts_with("login with [redacted:"), "{redacted}");
+/// ```
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct SecretRedactor {

@@ -4,15 +4,21 @@ use super::rules::SecretRule;
 
 /// Minimum length of a keyword, in bytes: the search compares aligned pairs of bytes.
 pub(super) const MIN_KEYWORD_BYTES: usize = 3;
-/// Rules that find secrets (tokens, keys) in text, read from a rule file of the operator (`SecretRules::parse`, with the feature `secret-rule-files`).
+/// Rules that find secrets (tokens, keys) in text, read from a rule file of the operator (`SecretRules::parse`, with the
+/// feature `secret-rule-files`).
 ///
 /// ```
 /// # #[cfg(feature = "secret-rule-files")] {
-/// use toolgate_policy::SecretRules;
+/// use toolgate_policy::{SecretRedactor, SecretRules, SecretRulesError};
+///
 /// let rules = SecretRules::parse(
 ///     "[[rules]]\nid = \"acme-token\"\nregex = '''acme_[0-9a-f]{32}'''\nkeywords = [\"acme_\"]",
 /// )?;
 /// assert_eq!(rules.len(), 1);
+/// SecretRedactor::install(&[rules]);
+///
+/// let wrong: SecretRulesError = SecretRules::parse("rules = 1").unwrap_err();
+/// eprintln!("{wrong}");
 /// # }
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

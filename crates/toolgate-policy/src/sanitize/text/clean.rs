@@ -12,6 +12,12 @@ use super::classes::{self, CharClass};
 use std::borrow::Cow;
 
 /// Returns the text without control characters and invisible characters; borrowed if nothing was removed.
+///
+/// ```
+/// use toolgate_policy::sanitize_text;
+///
+/// assert_eq!(sanitize_text("read\u{200b} me\u{1b}[2J"), "read me");
+/// ```
 pub fn sanitize_text(text: &str) -> Cow<'_, str> {
     sanitized(text, TextKind::Message, &mut 0)
 }

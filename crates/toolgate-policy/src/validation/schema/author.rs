@@ -12,6 +12,25 @@ use toolgate_core::{Definition, Item, Json, Origin};
 /// # Errors
 /// Names the schema (`inputSchema` or `outputSchema`) that fails, or its first keyword that is not checked, and the
 /// reason.
+///
+/// ```
+/// use serde_json::json;
+/// use toolgate_core::{Definition, Json};
+/// use toolgate_policy::{SchemaBounds, check_schemas, validate_value};
+///
+/// let schema = json!({
+///     "type": "object",
+///     "properties": {"days": {"type": "integer", "minimum": 1, "maximum": 7}},
+///     "required": ["days"],
+/// });
+/// let tool = json!({"name": "forecast", "inputSchema": schema});
+/// check_schemas(&Definition::tool(Json::from_value(&tool))?, &SchemaBounds::default())?;
+///
+/// let schema = Json::from_value(&schema);
+/// assert!(validate_value(&schema, &json!({"days": 3}), &SchemaBounds::default())?);
+/// assert!(!validate_value(&schema, &json!({"days": 8}), &SchemaBounds::default())?);
+/// # Ok::<(), String>(())
+/// ```
 pub fn check_schemas(tool: &Definition, bounds: &SchemaBounds) -> Result<(), String> {
     let origin = Origin {
         server: "".into(),
