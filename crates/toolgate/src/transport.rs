@@ -68,7 +68,7 @@ pub async fn serve(
 }
 
 /// Serves one MCP client like [`serve`], and ends when `stop` completes, as
-/// [`edge::stdio::serve_until`](crate::edge::stdio::serve_until) does.
+/// [`edge::stdio::serve_until`] does.
 ///
 /// # Errors
 /// An error of the transport.
