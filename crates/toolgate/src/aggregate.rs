@@ -58,6 +58,27 @@ pub struct AggregateMember {
 
 /// Service that joins several MCP servers into one: it offers the tools, resources and prompts of all, with prefixed
 /// names. [`Catalog::missing_servers`] names the members that cannot be listed; the others are not affected.
+///
+/// ```
+/// use std::sync::Arc;
+/// use toolgate::{
+///     Service,
+///     aggregate::{
+///         Aggregate, AggregateMember, DefinitionOverride, DefinitionOverrides, LinkLimits, NameRules,
+///         PrefixError,
+///     },
+/// };
+///
+/// /// Joins two servers. A tool `read` of the first one is named `files_read`.
+/// fn join(files: Arc<dyn Service>, mail: Arc<dyn Service>) -> Result<Aggregate, PrefixError> {
+///     let member = |id: &str, service| AggregateMember { id: id.into(), prefix: id.to_owned(), service };
+///     let mut links = LinkLimits::default();
+///     links.per_caller = 32;
+///     let hidden = DefinitionOverrides::from_iter([("purge".to_owned(), DefinitionOverride::new().hide())]);
+///     let joined = Aggregate::new(vec![member("files", files), member("mail", mail)])?;
+///     Ok(joined.names(NameRules::Portable).links(links).override_tools("mail", hidden))
+/// }
+/// ```
 pub struct Aggregate {
     members: Vec<AggregateMember>,
     /// True if the first member's names stay unchanged.

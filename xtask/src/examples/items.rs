@@ -26,8 +26,9 @@ pub(super) const AUTHOR_TYPES: [&str; 20] = [
     "ToolError",
 ];
 
-/// Methods of traits of the standard library, of tower and of serde, which need no example.
-const FOREIGN_METHODS: [&str; 15] = [
+/// Methods of traits of the standard library, of tower and of serde, and of conversions that the library itself calls.
+/// They need no example.
+const FOREIGN_METHODS: [&str; 21] = [
     "call",
     "clone",
     "cmp",
@@ -40,6 +41,12 @@ const FOREIGN_METHODS: [&str; 15] = [
     "fmt",
     "from",
     "hash",
+    "into_contents",
+    "into_future",
+    "into_prompt",
+    "into_resource",
+    "into_resource_template",
+    "into_server",
     "partial_cmp",
     "poll_ready",
     "source",

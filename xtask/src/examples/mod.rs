@@ -15,7 +15,7 @@ use items::{ItemShape, PublicItem};
 /// Maximum numbers of public items without an example, by crate: of types, traits, macros and free functions, and of
 /// methods of the types in [`items::AUTHOR_TYPES`]. The goal is 0.
 const LIMITS: [(&str, usize, usize); 3] = [
-    ("toolgate", 64, 96),
+    ("toolgate", 0, 0),
     ("toolgate-core", 0, 0),
     ("toolgate-policy", 0, 0),
 ];

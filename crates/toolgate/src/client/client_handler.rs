@@ -13,6 +13,40 @@ use toolgate_protocol::{
 /// Handler of a client's incoming messages: input requests that a legacy server sends during a call, and log messages.
 ///
 /// Only for a server that one application has to itself: such a request does not name its call.
+///
+/// ```
+/// use std::sync::Arc;
+/// use toolgate::{
+///     Json,
+///     client::{ClientHandler, RemoteOptions},
+///     core::{BoxFuture, InputRequestKind, LogMessage, Origin},
+///     protocol::message::{RpcError, code},
+/// };
+///
+/// /// Declines all input requests, and prints log messages.
+/// #[derive(Debug)]
+/// struct Decline;
+///
+/// impl ClientHandler for Decline {
+///     fn answer(&self, request: InputRequestKind) -> BoxFuture<'static, Result<Json, RpcError>> {
+///         Box::pin(async move {
+///             match request {
+///                 InputRequestKind::Elicit(_) => Ok(Json::from_value(&serde_json::json!({"action": "decline"}))),
+///                 _ => Err(RpcError::new(code::METHOD_NOT_FOUND, "this program has no model and no roots")),
+///             }
+///         })
+///     }
+///
+///     fn log(&self, message: LogMessage) {
+///         eprintln!("{}: {}", message.level, message.data.as_str());
+///     }
+///
+///     fn elicitation_complete(&self, _elicitation: &str) {}
+/// }
+///
+/// let mut options = RemoteOptions::new(Origin { server: "notes".into(), trusted: false });
+/// options.client_handler = Some(Arc::new(Decline));
+/// ```
 pub trait ClientHandler: fmt::Debug + Send + Sync + 'static {
     /// Answers an input request (elicitation, sampling or roots) of the server; never [`InputRequestKind::Approve`].
     /// The future is dropped if the server cancels the request.

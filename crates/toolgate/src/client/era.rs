@@ -28,6 +28,17 @@ pub enum EraPreference {
 
 /// Error source: in a session, a server sent an `input_required` result, which only the newest revision supports. Open
 /// the server with [`EraPreference::Newest`].
+///
+/// ```
+/// use std::error::Error as _;
+/// use toolgate::{Error, client::InputByResultError};
+///
+/// /// Reports whether the call can be sent again after the client was opened with the newest revision.
+/// fn may_retry(error: &Error) -> bool {
+///     let source = error.source().and_then(|source| source.downcast_ref());
+///     source.is_some_and(|error: &InputByResultError| error.at_question)
+/// }
+/// ```
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct InputByResultError {

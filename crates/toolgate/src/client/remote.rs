@@ -27,6 +27,30 @@ use toolgate_protocol::{
 
 /// Connection to an MCP server as its client, and the [`Service`](toolgate_core::Service) that forwards calls to it.
 /// Dropping it closes the stream, or ends the HTTP session.
+///
+/// ```
+/// use tokio::io::{AsyncRead, AsyncWrite};
+/// use toolgate::{client::{ConnectionStatus, OpenError, RemoteOptions, RemoteServer}, core::Origin};
+///
+/// /// Opens a server that a gateway started, on its standard input and output.
+/// async fn open(
+///     stdout: impl AsyncRead + Send + Unpin + 'static,
+///     stdin: impl AsyncWrite + Send + Unpin + 'static,
+/// ) -> Result<RemoteServer, OpenError> {
+///     let mut options = RemoteOptions::new(Origin { server: "notes".into(), trusted: false });
+///     options.max_items = 500;
+///     RemoteServer::open(stdout, stdin, options).await
+/// }
+///
+/// /// Reports the health of the connection.
+/// fn report(server: &RemoteServer) -> String {
+///     let ConnectionStatus { revision, tool_count, counters, lost_reason, .. } = server.status();
+///     match lost_reason {
+///         Some(reason) => format!("lost: {reason}"),
+///         None => format!("{revision}: {tool_count:?} tools, {} unreadable lines", counters.bad_lines),
+///     }
+/// }
+/// ```
 pub struct RemoteServer {
     pub(super) link: Arc<ServerConnection>,
     pub(super) peer: Arc<NegotiatedServer>,

@@ -34,6 +34,17 @@ pub struct ConnectionStatus {
 }
 
 /// Counters of protocol errors that a client has seen on its connection to a server.
+///
+/// ```
+/// use toolgate::{Client, client::ProtocolErrorCounters};
+///
+/// /// Reports whether the server follows the protocol.
+/// fn is_conforming(client: &Client) -> bool {
+///     let mut errors = client.status().counters;
+///     errors.bad_lines = 0; // many servers print log lines
+///     errors == ProtocolErrorCounters::default()
+/// }
+/// ```
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct ProtocolErrorCounters {

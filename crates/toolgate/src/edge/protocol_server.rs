@@ -26,6 +26,66 @@ use toolgate_protocol::{
 };
 
 /// MCP server of one [`Service`]: answers JSON-RPC messages in every protocol revision, over all its transports.
+///
+/// ```
+/// use std::{sync::Arc, time::Duration};
+/// use toolgate::{
+///     Caller, Error, Service,
+///     core::BoxFuture,
+///     edge::{
+///         InstructionsProvider, MissedPings, ProtocolServer, QueueLimits, Rejection, RejectionLog,
+///         ServerCapabilities, ServerLimits, TaskLimits, TaskOffer, TaskView,
+///     },
+/// };
+///
+/// /// Prints rejected calls.
+/// struct Printer;
+///
+/// impl RejectionLog for Printer {
+///     fn rejected(&self, rejection: Rejection) -> BoxFuture<'_, ()> {
+///         println!("{}: {}", rejection.caller.name(), rejection.reason);
+///         Box::pin(async {})
+///     }
+///
+///     fn missed_pings(&self, caller: &Caller, _transport: &'static str, missed: MissedPings) {
+///         println!("{} missed {} pings", caller.name(), missed.consecutive);
+///     }
+/// }
+///
+/// /// Tells operators about further tools.
+/// struct ByCaller;
+///
+/// impl InstructionsProvider for ByCaller {
+///     fn instructions(&self, caller: &Caller) -> Option<String> {
+///         caller.name().starts_with("operator@").then(|| "Use `drain` before `stop`.".to_owned())
+///     }
+/// }
+///
+/// /// Serves a service of your own, whose long calls become tasks.
+/// fn serve(service: Arc<dyn Service>) -> Result<ProtocolServer, Error> {
+///     let mut tasks = TaskLimits::default();
+///     tasks.become_task_after = Duration::from_secs(2);
+///     let mut queue = QueueLimits::default();
+///     queue.messages = 64;
+///     let mut limits = ServerLimits::default();
+///     (limits.tasks, limits.queue) = (tasks, queue);
+///     limits.ping_interval = Some(Duration::from_secs(30));
+///
+///     let mut capabilities = ServerCapabilities::default();
+///     capabilities.tasks = TaskOffer::Every;
+///     Ok(ProtocolServer::new(service, "control", "1.0.0", limits)?
+///         .with_capabilities(capabilities)
+///         .with_instructions_provider(Arc::new(ByCaller))
+///         .with_rejection_log(Arc::new(Printer)))
+/// }
+///
+/// /// Prints the tasks, for an operator.
+/// fn show_tasks(server: &ProtocolServer) {
+///     for TaskView { caller, tool, status, .. } in server.tasks() {
+///         println!("{}: {tool} is {status}", caller.name());
+///     }
+/// }
+/// ```
 pub struct ProtocolServer {
     pub(crate) service: Arc<dyn Service>,
     pub(crate) info: Implementation,

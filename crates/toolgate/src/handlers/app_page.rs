@@ -166,6 +166,32 @@ impl IntoResource for AppPage {
 impl Tool {
     /// Ties the tool to a page of MCP Apps, which hosts show with the result. The page must be a resource of the same
     /// server; add it with [`Server::app`](super::Server::app).
+    ///
+    /// ```
+    /// use toolgate::{Cx, Server, handlers::{AppPage, IntoTool}, tool};
+    ///
+    /// /// Temperatures of the last days.
+    /// #[tool(read_only)]
+    /// fn history(days: u32, cx: Cx) -> String {
+    ///     match cx.shows_apps() {
+    ///         true => format!("{days} days, shown as a chart"),
+    ///         false => format!("{days} days: 12 °C, 14 °C, 11 °C"),
+    ///     }
+    /// }
+    ///
+    /// /// Returns newer values to the page.
+    /// #[tool(read_only)]
+    /// fn refresh() -> &'static str {
+    ///     "13 °C"
+    /// }
+    ///
+    /// let page = AppPage::new("ui://weather/chart", "<!doctype html><canvas></canvas>");
+    /// let server = Server::new("weather", "1.0.0")
+    ///     .tool(history.into_tool().ui("ui://weather/chart"))
+    ///     .tool(refresh.into_tool().app_only())
+    ///     .app(page);
+    /// # assert!(server.build().is_ok());
+    /// ```
     #[must_use]
     pub fn ui(mut self, page: &str) -> Tool {
         self.set_ui("resourceUri", page.into());

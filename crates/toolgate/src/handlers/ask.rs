@@ -3,7 +3,7 @@
 //! ```
 //! # use toolgate::handlers::{Cx, HandlerExit, ask};
 //! # fn f(cx: &Cx) -> Result<(), HandlerExit> {
-//! let unit = cx.ask("unit", ask::choice("DefinitionChoice unit?", ["C", "F"]))?;
+//! let unit = cx.ask("unit", ask::choice("Which unit?", ["C", "F"]))?;
 //! # let _: String = unit; Ok(())
 //! # }
 //! ```
@@ -19,6 +19,33 @@ use toolgate_protocol::{json::ObjectWriter, method::elicitation::ElicitAnswer};
 type ResponseReader<T> = Box<dyn Fn(&Json) -> Option<Reply<T>> + Send + Sync>;
 
 /// Question of a handler to the user, the model or the client (an MCP input request), with an answer of type `T`.
+///
+/// ```
+/// use toolgate::{Cx, HandlerExit, handlers::ask::{self, Question, Reply}};
+///
+/// #[derive(serde::Deserialize, schemars::JsonSchema)]
+/// struct Guest {
+///     name: String,
+///     age: u8,
+/// }
+///
+/// /// Asks for a table, in the words of this program.
+/// fn table() -> Question<u8> {
+///     ask::integer("How many people?").map(|people| people.clamp(1, 20) as u8)
+/// }
+///
+/// fn reserve(cx: &Cx) -> Result<String, HandlerExit> {
+///     let people = cx.ask("people", table())?;
+///     let guest: Guest = cx.ask("guest", ask::form("Who is the host?"))?;
+///     let tip = cx.ask_reply("tip", ask::number("Your tip, in euros?"))?;
+///     // The card number must not pass through the client.
+///     cx.ask("card", ask::url("Please pay the deposit.", "https://pay.example.com/r/17"))?;
+///     Ok(match tip {
+///         Reply::Accepted(tip) => format!("{} for {people}, {tip} € tip, {}", guest.name, guest.age),
+///         Reply::Declined | Reply::Cancelled => format!("{} for {people}", guest.name),
+///     })
+/// }
+/// ```
 pub struct Question<T> {
     kind: InputRequestKind,
     read: ResponseReader<T>,
@@ -122,6 +149,22 @@ pub fn form<T: DeserializeOwned + JsonSchema + 'static>(message: &str) -> Questi
 }
 
 /// Creates an input request for a form with this JSON Schema, the `requestedSchema` of a form elicitation.
+///
+/// ```
+/// use serde_json::json;
+/// use toolgate::{Cx, HandlerExit, handlers::ask};
+///
+/// fn color(cx: &Cx, colors: &[String]) -> Result<String, HandlerExit> {
+///     let field = json!({"type": "string", "enum": colors, "default": colors.first()});
+///     let schema = json!({"type": "object", "properties": {"color": field}, "required": ["color"]});
+///     #[derive(serde::Deserialize)]
+///     struct Choice {
+///         color: String,
+///     }
+///     let chosen: Choice = cx.ask("color", ask::form_with("Your color?", schema).parsed())?;
+///     Ok(chosen.color)
+/// }
+/// ```
 pub fn form_with(message: &str, requested: Value) -> Question<Value> {
     let mut o = ObjectWriter::new();
     o.str("mode", "form");
@@ -153,6 +196,18 @@ pub fn url(message: &str, url: &str) -> Question<()> {
 
 /// Creates an input request for a completion by the client's model (`sampling/createMessage`). Of the parameters,
 /// `messages` and `maxTokens` are required. The answer is the result of that request.
+///
+/// ```
+/// use serde_json::json;
+/// use toolgate::{Cx, HandlerExit, handlers::ask};
+///
+/// fn summary(cx: &Cx, text: &str) -> Result<String, HandlerExit> {
+///     let content = json!({"type": "text", "text": format!("Summarize:\n{text}")});
+///     let params = json!({"messages": [{"role": "user", "content": content}], "maxTokens": 200});
+///     let message = cx.ask("summary", ask::sample(params))?;
+///     Ok(message["content"]["text"].as_str().unwrap_or_default().to_owned())
+/// }
+/// ```
 pub fn sample(params: Value) -> Question<Value> {
     Question {
         kind: InputRequestKind::Sample(Json::from_value(&params)),
@@ -209,6 +264,16 @@ pub struct Root {
 }
 
 /// Creates an input request for the client's roots (`roots/list`).
+///
+/// ```
+/// use toolgate::{Cx, HandlerExit, core::RequiredCapability, handlers::ask::{self, Root}};
+///
+/// fn folders(cx: &Cx) -> Result<Vec<String>, HandlerExit> {
+///     cx.require(RequiredCapability::Roots)?;
+///     let roots: Vec<Root> = cx.ask("roots", ask::roots())?;
+///     Ok(roots.into_iter().map(|root| root.uri).collect())
+/// }
+/// ```
 pub fn roots() -> Question<Vec<Root>> {
     Question {
         kind: InputRequestKind::Roots,
@@ -277,6 +342,26 @@ fn form_schema(mut schema: Value) -> Value {
 
 /// Several input requests that a handler sends together; implemented for tuples of up to four pairs of key and
 /// [`Question`].
+///
+/// ```
+/// use toolgate::{Cx, HandlerExit, handlers::ask::{self, QuestionTuple}};
+///
+/// /// Sends the questions if the client can show forms.
+/// fn ask_if_possible<Q: QuestionTuple>(cx: &Cx, questions: Q) -> Result<Option<Q::Answers>, HandlerExit> {
+///     match cx.client_capabilities().elicitation {
+///         true => cx.ask_all(questions).map(Some),
+///         false => Ok(None),
+///     }
+/// }
+///
+/// fn delivery(cx: &Cx) -> Result<String, HandlerExit> {
+///     let questions = (("street", ask::text("Street?")), ("floor", ask::integer("Floor?")));
+///     Ok(match ask_if_possible(cx, questions)? {
+///         Some((street, floor)) => format!("{street}, floor {floor}"),
+///         None => "at the reception".to_owned(),
+///     })
+/// }
+/// ```
 pub trait QuestionTuple {
     /// Tuple of the answers to the input requests, in the same order.
     type Answers;

@@ -16,6 +16,33 @@ use tokio::sync::watch;
 ///
 /// An async handler does not need it, because dropping its future ends it at the next `await`. Work on other threads
 /// does; [`Cx::cancellation`](super::Cx::cancellation) returns the token for it.
+///
+/// ```
+/// use toolgate::{Cx, ToolError, handlers::CancellationToken, tool};
+///
+/// /// Finds the primes up to a number.
+/// #[tool(read_only)]
+/// async fn primes(limit: u64, cx: Cx) -> Result<String, ToolError> {
+///     let token = cx.cancellation();
+///     let work = tokio::task::spawn_blocking(move || count(limit, &token));
+///     match work.await.map_err(ToolError::show_sources)? {
+///         Some(count) => Ok(format!("{count} primes")),
+///         None => Err(ToolError::new("cancelled")),
+///     }
+/// }
+///
+/// /// Runs on a thread of its own, which dropping the handler does not end.
+/// fn count(limit: u64, token: &CancellationToken) -> Option<usize> {
+///     let mut count = 0;
+///     for number in 2..=limit {
+///         if token.is_cancelled() {
+///             return None;
+///         }
+///         count += usize::from((2..number).all(|divisor| number % divisor != 0));
+///     }
+///     Some(count)
+/// }
+/// ```
 #[derive(Clone, Debug)]
 pub struct CancellationToken(watch::Receiver<bool>);
 

@@ -78,6 +78,29 @@ impl ResourceContents {
 }
 
 /// Types that a resource handler can return: text, bytes, or parts with a URI and MIME type.
+///
+/// ```
+/// use toolgate::{HandlerExit, handlers::{IntoContents, ResourceContents}, resource};
+///
+/// /// A page in two formats.
+/// struct Page(&'static str);
+///
+/// impl IntoContents for Page {
+///     fn into_contents(self) -> Result<Vec<ResourceContents>, HandlerExit> {
+///         let html = format!("<p>{}</p>", self.0);
+///         Ok(vec![
+///             ResourceContents::text(self.0).mime("text/plain"),
+///             ResourceContents::text(html).mime("text/html"),
+///         ])
+///     }
+/// }
+///
+/// /// Terms of use.
+/// #[resource("shop:///terms")]
+/// fn terms() -> Page {
+///     Page("Returns within 30 days.")
+/// }
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the value of a resource",
     label = "a resource does not return this type",

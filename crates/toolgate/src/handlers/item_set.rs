@@ -67,6 +67,29 @@ impl ItemSet {
 }
 
 /// Types that provide items of a server: a type with a `#[tools]` block, an `Arc` of one, or an [`ItemSet`].
+///
+/// ```
+/// use std::sync::Arc;
+/// use toolgate::{Server, handlers::{ItemSet, ItemSource, Tool}, HandlerExit};
+///
+/// /// Tools that a configuration names.
+/// struct Greetings(Vec<String>);
+///
+/// impl ItemSource for Greetings {
+///     fn items(self: Arc<Self>) -> ItemSet {
+///         self.0.iter().fold(ItemSet::new(), |set, name| {
+///             let text = format!("Hello, {name}");
+///             set.tool(Tool::dynamic(name, serde_json::json!({"type": "object"}), move |_, _cx| {
+///                 let text = text.clone();
+///                 async move { Ok::<_, HandlerExit>(text) }
+///             }))
+///         })
+///     }
+/// }
+///
+/// let server = Server::new("greetings", "1.0.0").tools(Greetings(vec!["ann".to_owned()]));
+/// # assert!(server.build().is_ok());
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` provides no items for a server",
     label = "this type has no block with `#[tools]`",

@@ -7,6 +7,29 @@ use toolgate_core::{Content, PromptMessage, PromptResult};
 pub type Message = PromptMessage;
 
 /// Types that a prompt handler can return: user text, messages, or a complete prompt result.
+///
+/// ```
+/// use toolgate::{HandlerExit, core::{Content, PromptResult}, handlers::{IntoMessages, Message}, prompt};
+///
+/// /// A task for the model, with an example of a good answer.
+/// struct WithExample {
+///     task: String,
+///     example: &'static str,
+/// }
+///
+/// impl IntoMessages for WithExample {
+///     fn into_messages(self) -> Result<PromptResult, HandlerExit> {
+///         let example = format!("An example of a good answer: {}", self.example);
+///         vec![Message::user(Content::text(&self.task)), Message::user(Content::text(&example))].into_messages()
+///     }
+/// }
+///
+/// /// Names a color.
+/// #[prompt]
+/// fn name_color(red: u8, green: u8, blue: u8) -> WithExample {
+///     WithExample { task: format!("Name the color {red}, {green}, {blue}."), example: "dark sea green" }
+/// }
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the value of a prompt",
     label = "a prompt does not return this type",

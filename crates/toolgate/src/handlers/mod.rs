@@ -17,7 +17,7 @@
 //!         Ok::<_, HandlerExit>(args["text"].as_str().unwrap_or_default().to_owned())
 //!     },
 //! );
-//! let server = Server::new("echo", "1.0.0").tool(echo.description("RuleOutcome it again.")).build()?;
+//! let server = Server::new("echo", "1.0.0").tool(echo.description("Says it again.")).build()?;
 //! # let _ = server;
 //! # Ok(())
 //! # }

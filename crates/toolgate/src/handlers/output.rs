@@ -7,6 +7,25 @@ use serde_json::Value;
 use toolgate_core::{Content, Json, ToolResult};
 
 /// Types that a tool handler can return: text, content blocks, a complete result, or [`Structured`] values.
+///
+/// ```
+/// use toolgate::{HandlerExit, core::ToolResult, handlers::IntoOutput, tool};
+///
+/// /// A temperature.
+/// struct Celsius(f64);
+///
+/// impl IntoOutput for Celsius {
+///     fn into_output(self) -> Result<ToolResult, HandlerExit> {
+///         format!("{:.1} °C", self.0).into_output()
+///     }
+/// }
+///
+/// /// Temperature of a room.
+/// #[tool(read_only)]
+/// fn temperature(room: String) -> Celsius {
+///     Celsius(if room == "cellar" { 12.0 } else { 21.5 })
+/// }
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the value of a tool",
     label = "a tool does not return this type",

@@ -14,6 +14,25 @@ type PromptHandler =
     Arc<dyn Fn(&Call, Cx) -> BoxFuture<'static, Result<PromptResult, HandlerExit>> + Send + Sync>;
 
 /// Prompt of an MCP server: its definition and its handler.
+///
+/// ```
+/// use toolgate::{HandlerExit, Prompt, Server};
+///
+/// let review = Prompt::new("review", |arguments, _cx| async move {
+///     let tone = arguments.get("tone").map_or("mild", String::as_str);
+///     Ok::<_, HandlerExit>(format!("Give a {tone} review:\n\n{}", arguments["text"]))
+/// })
+/// .description("Reviews a text.")
+/// .argument("tone", "How strict, from mild to harsh", false)
+/// .argument("text", "The text", true)
+/// .in_order(&["text", "tone"])
+/// .complete("tone", |typed, _cx| async move {
+///     let tones = ["mild", "neutral", "harsh"].into_iter();
+///     Ok::<_, HandlerExit>(tones.filter(|tone| tone.starts_with(&typed)).map(str::to_owned).collect())
+/// });
+/// let server = Server::new("reviews", "1.0.0").prompt(review);
+/// # assert!(server.build().is_ok());
+/// ```
 #[derive(Clone)]
 pub struct Prompt {
     draft: DefinitionDraft,
@@ -24,6 +43,25 @@ pub struct Prompt {
 }
 
 /// Types that can be added to a server as a prompt: a [`Prompt`], or a function that returns one (as from `#[prompt]`).
+///
+/// ```
+/// use toolgate::{Server, handlers::{IntoPrompt, Prompt}, prompt};
+///
+/// /// Greets somebody.
+/// #[prompt]
+/// fn greet(name: String) -> String {
+///     format!("Greet {name}.")
+/// }
+///
+/// /// Adds a prompt in the language of this server.
+/// fn add(server: Server, prompt: impl IntoPrompt) -> Server {
+///     let prompt: Prompt = prompt.into_prompt();
+///     server.prompt(prompt.meta("example.com/language", "en"))
+/// }
+///
+/// let server = add(Server::new("greetings", "1.0.0"), greet);
+/// # assert!(server.build().is_ok());
+/// ```
 pub trait IntoPrompt {
     /// Returns the prompt to add.
     fn into_prompt(self) -> Prompt;

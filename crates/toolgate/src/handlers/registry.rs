@@ -15,6 +15,33 @@ use toolgate_core::{CacheHint, Catalog, ChangeCounters, Item, ItemKind, Origin};
 /// Cheap to clone; all clones share one state.
 ///
 /// Subscribed clients are notified of each change; changes within 10 ms are combined.
+///
+/// ```
+/// use toolgate::{Server, handlers::ItemRegistry, tool};
+///
+/// /// Prints a page.
+/// #[tool]
+/// fn print(page: u32) -> String {
+///     format!("printed {page}")
+/// }
+///
+/// # fn main() -> Result<(), toolgate::handlers::BuildError> {
+/// let (server, items) = Server::new("printer", "1.0.0").build_with_registry()?;
+///
+/// /// Offers the tool while there is paper.
+/// fn paper_changed(items: &ItemRegistry, has_paper: bool) -> Result<(), toolgate::handlers::BuildError> {
+///     match has_paper {
+///         true => items.set_tool(print)?,
+///         false => drop(items.remove_tool("print")),
+///     }
+///     Ok(())
+/// }
+///
+/// paper_changed(&items, true)?;
+/// # drop(server);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct ItemRegistry(Arc<RegistryState>);
 

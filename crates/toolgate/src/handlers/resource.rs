@@ -50,6 +50,36 @@ impl<F: FnOnce() -> Resource> IntoResource for F {
 
 /// Types that can be added to a server as a resource template: a [`ResourceTemplate`], or a function that returns one,
 /// as `#[template]` generates.
+///
+/// ```
+/// use toolgate::{
+///     HandlerExit, ResourceTemplate, Server,
+///     handlers::{IntoResource, IntoResourceTemplate, TemplateVariables},
+///     resource,
+/// };
+///
+/// /// Terms of use.
+/// #[resource("shop:///terms")]
+/// fn terms() -> &'static str {
+///     "Returns within 30 days."
+/// }
+///
+/// /// Adds both for a day to the caches of clients.
+/// fn add(server: Server, page: impl IntoResource, pages: impl IntoResourceTemplate) -> Server {
+///     const DAY_MS: u64 = 24 * 3600 * 1000;
+///     let server = server.resource(page.into_resource().cache(DAY_MS, true));
+///     server.template(pages.into_resource_template().cache(DAY_MS, true))
+/// }
+///
+/// let orders = ResourceTemplate::new("shop:///orders/{id}", "order", |variables: TemplateVariables, _cx| async move {
+///     match variables.get("id").parse::<u32>() {
+///         Ok(id) => Ok(format!("order {id}")),
+///         Err(_) => Err(HandlerExit::not_found("no such order")),
+///     }
+/// });
+/// let server = add(Server::new("shop", "1.0.0"), terms, orders);
+/// # assert!(server.build().is_ok());
+/// ```
 pub trait IntoResourceTemplate {
     /// Returns the resource template to add.
     fn into_resource_template(self) -> ResourceTemplate;
@@ -178,6 +208,14 @@ impl Resource {
     }
 
     /// Creates a resource with that URI and name, and constant contents.
+    ///
+    /// ```
+    /// use toolgate::{Resource, Server, handlers::ResourceContents};
+    ///
+    /// let terms = ResourceContents::text("Returns within 30 days.").mime("text/plain");
+    /// let server = Server::new("shop", "1.0.0").resource(Resource::fixed("shop:///terms", "terms", terms));
+    /// # assert!(server.build().is_ok());
+    /// ```
     pub fn fixed(uri: &str, name: &str, contents: ResourceContents) -> Resource {
         Resource::new(uri, name, move |_| {
             let contents = contents.clone();

@@ -36,6 +36,33 @@ use toolgate_protocol::method::{initialize::Implementation, meta};
 /// # Ok(())
 /// # }
 /// ```
+///
+/// The policy has settings:
+///
+/// ```
+/// use std::{sync::Arc, time::Duration};
+/// use toolgate::{
+///     Server,
+///     policy::{AuditRecorder, CallTimeout, NoObserver, OnSecret, OutputValidation, PerServer, SizeLimits},
+/// };
+///
+/// let mut timeout = CallTimeout::default();
+/// timeout.idle = PerServer::all(Duration::from_secs(10));
+/// let mut sizes = SizeLimits::default();
+/// sizes.result = 1 << 20;
+/// let server = Server::new("vault", "1.0.0")
+///     .website("https://vault.example.com")
+///     .cache(60_000, false)
+///     .concurrency_limit(4, 100)
+///     .deadline(timeout)
+///     .size_limits(sizes)
+///     .output_schema(OutputValidation::default())
+///     .secrets(OnSecret::Pass) // its tools return keys
+///     .observe(NoObserver)
+///     .audit_recorder(Arc::new(AuditRecorder::log()))
+///     .seal_key([7; 32]); // shared by all replicas; read it from a secret store
+/// # assert!(server.build().is_ok());
+/// ```
 pub struct Server {
     info: Implementation,
     instructions: Option<String>,
@@ -360,6 +387,13 @@ impl Server {
 
     /// Records calls in a hash-chained audit log in that directory. Records are on disk before the handler runs and
     /// before the result is sent. If the log cannot be written, calls fail.
+    ///
+    /// ```no_run
+    /// # use toolgate::Server;
+    /// let server = Server::new("bank", "1.0.0").audit_in("/var/lib/bank/audit").build()?;
+    /// # drop(server);
+    /// # Ok::<(), toolgate::handlers::BuildError>(())
+    /// ```
     #[cfg(all(feature = "audit", unix))]
     pub fn audit_in(mut self, directory: impl Into<PathBuf>) -> Server {
         self.audit = Some(directory.into());

@@ -70,6 +70,15 @@ impl Skill {
 
     /// Reads a skill from a directory: all files in it, except those whose names begin with a dot.
     ///
+    /// ```no_run
+    /// use toolgate::{Server, handlers::Skill};
+    ///
+    /// let refunds = Skill::in_folder("skills/refunds")?.under("shop");
+    /// let server = Server::new("shop", "1.0.0").skill(refunds); // skill://shop/refunds/SKILL.md
+    /// # drop(server);
+    /// # Ok::<(), toolgate::handlers::BuildError>(())
+    /// ```
+    ///
     /// # Errors
     /// - A file cannot be read, or `SKILL.md` is missing.
     /// - An entry is a link or another special file.

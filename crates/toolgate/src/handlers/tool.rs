@@ -19,6 +19,27 @@ type ToolHandler =
 /// Tool of an MCP server: its definition and its handler.
 ///
 /// Without annotations a tool counts as destructive.
+///
+/// ```
+/// use serde_json::json;
+/// use toolgate::{HandlerExit, Server, Structured, Tool, handlers::TaskSupport};
+///
+/// let schema = json!({"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]});
+/// let index = Tool::dynamic("index", schema, |arguments, cx| async move {
+///     cx.become_task(); // it takes minutes
+///     println!("call {} of trace {:?}", cx.call_id(), cx.trace());
+///     Ok::<_, HandlerExit>(Structured(json!({"indexed": arguments["path"]})))
+/// })
+/// .description("Indexes a folder.")
+/// .destructive(false)
+/// .idempotent()
+/// .open_world(false)
+/// .task(TaskSupport::Optional)
+/// .output_schema(json!({"type": "object", "properties": {"indexed": {"type": "string"}}}))
+/// .without_text();
+/// let server = Server::new("search", "1.0.0").tool(index);
+/// # assert!(server.build().is_ok());
+/// ```
 #[derive(Clone)]
 pub struct Tool {
     pub(super) draft: DefinitionDraft,
@@ -226,6 +247,16 @@ impl Tool {
     }
 
     /// Sets the icons in the protocol's format: an array of objects with `src`.
+    ///
+    /// ```
+    /// # use toolgate::{HandlerExit, Tool};
+    /// let icons = serde_json::json!([{"src": "https://weather.example.com/sun.png", "sizes": ["48x48"]}]);
+    /// let tool = Tool::dynamic("now", serde_json::json!({"type": "object"}), |_, _cx| async {
+    ///     Ok::<_, HandlerExit>("sunny")
+    /// })
+    /// .icons(icons);
+    /// # drop(tool);
+    /// ```
     pub fn icons(self, icons: Value) -> Tool {
         self.set("icons", icons)
     }

@@ -224,6 +224,15 @@ fn log_sources(error: &ToolError, call: &Call) {
 /// These are errors of the standard library and of other crates, boxed errors, [`ToolError`], `String` and `&str`. You
 /// never implement it; the parameter `Conversion` is inferred.
 ///
+/// ```
+/// # use toolgate::tool;
+/// /// Adds two numbers, given as text.
+/// #[tool(read_only)]
+/// fn add(a: String, b: String) -> Result<String, std::num::ParseIntError> {
+///     Ok((a.parse::<i64>()? + b.parse::<i64>()?).to_string())
+/// }
+/// ```
+///
 /// ```compile_fail,E0277
 /// # use toolgate::tool;
 /// enum NotAnError {}

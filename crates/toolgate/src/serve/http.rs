@@ -42,6 +42,34 @@ pub fn http(server: Server) -> Result<Http, BuildError> {
 /// MCP server over HTTP as a `tower` service. The caller is taken from the access token where the service is
 /// [`protected`](Http::protected). Otherwise it is the [`Caller`] that an authentication layer put into the request
 /// extensions, or `anonymous@http`.
+///
+/// ```
+/// use std::{sync::Arc, time::Duration};
+/// use toolgate::{
+///     Http, Server,
+///     edge::http::{EventStore, HostGuard, HttpLimits, SessionStore},
+/// };
+///
+/// /// Serves only revisions with sessions, and stores them outside of the process.
+/// fn service(
+///     server: Server,
+///     sessions: Arc<dyn SessionStore>,
+///     events: Arc<dyn EventStore>,
+/// ) -> Result<Http, Box<dyn std::error::Error>> {
+///     let mut limits = HttpLimits::default();
+///     limits.session_idle_timeout = Duration::from_secs(600);
+///     Ok(Http::new(server.build()?, limits)
+///         .host_guard(HostGuard::loopback(8080))
+///         .session_store(sessions)
+///         .event_store(events)
+///         .without_stateless())
+/// }
+///
+/// /// Ends idle sessions; a program calls it every minute.
+/// fn sweep(service: &Http) {
+///     service.endpoint().sweep();
+/// }
+/// ```
 #[derive(Clone)]
 pub struct Http {
     endpoint: HttpEndpoint,
@@ -115,6 +143,16 @@ impl Http {
     }
 
     /// Disables Streamable HTTP with sessions (2025-03-26 to 2025-11-25). `initialize` is rejected.
+    ///
+    /// ```
+    /// # use toolgate::Server;
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// // Only the newest revision, so that any replica can answer any request.
+    /// let service = toolgate::http(Server::new("clock", "1.0.0"))?.without_sessions().without_http_sse();
+    /// # drop(service);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn without_sessions(mut self) -> Http {
         self.endpoint = self.endpoint.without_sessions();
         self

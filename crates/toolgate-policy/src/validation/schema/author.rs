@@ -9,10 +9,6 @@ use toolgate_core::{Definition, Item, Json, Origin};
 
 /// Returns `Ok` if validation can check every keyword of a tool's `inputSchema` and `outputSchema` within the bounds.
 ///
-/// # Errors
-/// Names the schema (`inputSchema` or `outputSchema`) that fails, or its first keyword that is not checked, and the
-/// reason.
-///
 /// ```
 /// use serde_json::json;
 /// use toolgate_core::{Definition, Json};
@@ -31,6 +27,10 @@ use toolgate_core::{Definition, Item, Json, Origin};
 /// assert!(!validate_value(&schema, &json!({"days": 8}), &SchemaBounds::default())?);
 /// # Ok::<(), String>(())
 /// ```
+///
+/// # Errors
+/// Names the schema (`inputSchema` or `outputSchema`) that fails, or its first keyword that is not checked, and the
+/// reason.
 pub fn check_schemas(tool: &Definition, bounds: &SchemaBounds) -> Result<(), String> {
     let origin = Origin {
         server: "".into(),

@@ -58,6 +58,45 @@ use toolgate_protocol::{
 /// # Ok(())
 /// # }
 /// ```
+///
+/// The policy of a client is on by default. These settings change it:
+///
+/// ```no_run
+/// use std::time::Duration;
+/// use toolgate::{
+///     Client,
+///     handlers::{LogLevel, ask::Root},
+///     policy::{InputRequestPolicy, OnOutboundSecret, OnPlaceholder, OnSecret, OutputValidation, SizeLimits},
+/// };
+///
+/// # async fn f() -> Result<(), toolgate::Error> {
+/// let mut sizes = SizeLimits::default();
+/// sizes.result = 1 << 20;
+/// let root = Root { uri: "file:///srv/docs".to_owned(), name: Some("documents".to_owned()) };
+/// let files = Client::builder()
+///     .open_timeout(Duration::from_secs(5))
+///     .max_timeout(Duration::from_secs(600))
+///     .max_rounds(3)
+///     .size_limits(sizes)
+///     .output_schema(OutputValidation::default())
+///     .secrets(OnSecret::Redact)
+///     .outbound_secrets(OnOutboundSecret::Deny)
+///     .placeholders(OnPlaceholder::Deny)
+///     .input_requests(InputRequestPolicy::default())
+///     .trust_annotations()
+///     .on_pin(|event| eprintln!("{event}"))
+///     .on_log(LogLevel::Warning, |message| eprintln!("{}", message.data.as_str()))
+///     .roots([root])
+///     .pass_env(["DOCS_TOKEN"])
+///     .working_directory("/srv/docs")
+///     .on_stderr(|line| eprintln!("files: {line}"))
+///     .grace(Duration::from_secs(5))
+///     .spawn(["file-server", "."])
+///     .await?;
+/// # drop(files);
+/// # Ok(())
+/// # }
+/// ```
 #[must_use = "the builder does nothing until spawn, connect, in_process or open"]
 pub struct ClientBuilder {
     pub(super) client: Option<Implementation>,
@@ -247,6 +286,16 @@ impl ClientBuilder {
 
     /// Declares that the client's sampling function supports tools (`sampling.tools`). Otherwise sampling requests with
     /// tools are rejected.
+    ///
+    /// ```
+    /// use toolgate::{Client, client::SamplingResponse};
+    ///
+    /// let builder = Client::builder().sample_with_tools().on_sample(|request| async move {
+    ///     let tools = request.params.tools.len();
+    ///     Ok(SamplingResponse::text("my-model", &format!("I need none of the {tools} tools.")))
+    /// });
+    /// # drop(builder);
+    /// ```
     pub fn sample_with_tools(mut self) -> ClientBuilder {
         self.functions.samples_with_tools = true;
         self
@@ -359,6 +408,31 @@ impl ClientBuilder {
     /// Replaces the client's pins (accepted item definitions), for example with ones that outlive the process. They may
     /// also require a person to accept each definition. Set the server's identity there; otherwise only its id
     /// identifies it. Default: in memory, pinned on first use.
+    ///
+    /// ```no_run
+    /// use std::sync::Arc;
+    /// use toolgate::{
+    ///     Client,
+    ///     policy::{AuditRecorder, MemoryStateStore, NewDefinitionAction, PerServer, Pins},
+    ///     protocol::method::initialize::Implementation,
+    /// };
+    ///
+    /// # async fn f() -> Result<(), toolgate::Error> {
+    /// // A real program has a store on disk.
+    /// let pins = Pins::new(Arc::new(MemoryStateStore::new()), Arc::new(AuditRecorder::log()))
+    ///     .on_new(PerServer::all(NewDefinitionAction::Ask))
+    ///     .identities([("files".to_owned(), "file-server /srv".to_owned())]);
+    /// let files = Client::builder()
+    ///     .info(Implementation::new("my-app", "1.0.0"))
+    ///     .id("files")
+    ///     .pins(pins)
+    ///     .env("FILES_MODE", "read-only")
+    ///     .spawn(["file-server", "/srv"])
+    ///     .await?;
+    /// # drop(files);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn pins(mut self, pins: Pins) -> ClientBuilder {
         self.pins = Some(pins);
         self
@@ -473,6 +547,17 @@ impl ClientBuilder {
     /// Records calls in a hash-chained audit log in that directory. Records are on disk before the call is sent and
     /// before its result is returned. If the log cannot be written, calls fail. `toolgate audit verify` verifies the
     /// log.
+    ///
+    /// ```no_run
+    /// # async fn f() -> Result<(), toolgate::Error> {
+    /// let files = toolgate::Client::builder()
+    ///     .audit_in("/var/lib/my-app/audit")
+    ///     .spawn(["file-server", "/srv"])
+    ///     .await?;
+    /// # drop(files);
+    /// # Ok(())
+    /// # }
+    /// ```
     #[cfg(all(feature = "audit", unix))]
     pub fn audit_in(mut self, directory: impl Into<PathBuf>) -> ClientBuilder {
         self.audit = Some(directory.into());

@@ -23,6 +23,22 @@ const UNLIMITED: JsonLimits = JsonLimits {
 
 /// Builder of one tool call (`tools/call`) with options, which `.await` sends. Dropping the future then cancels the
 /// call, also at the server.
+///
+/// ```no_run
+/// use serde_json::json;
+/// use std::time::Duration;
+/// use toolgate::{Client, client::ToolCallBuilder};
+///
+/// # async fn f(client: Client) -> Result<(), toolgate::Error> {
+/// let call: ToolCallBuilder<'_> = client
+///     .call_with("index", json!({"folder": "docs"}))
+///     .progress(|progress| println!("{:?}", progress.message))
+///     .timeout(Duration::from_secs(60));
+/// let result = call.await?;
+/// println!("{}", result.model_text());
+/// # Ok(())
+/// # }
+/// ```
 #[must_use = "the call is only sent by .await"]
 pub struct ToolCallBuilder<'a> {
     target: CallTarget<'a>,

@@ -9,6 +9,26 @@ use std::{
 use toolgate_core::{Call, Error, Json, Op, Output};
 
 /// Event that an MCP client reports when one of its calls begins or ends, for the application's own display.
+///
+/// ```no_run
+/// use toolgate::{Client, client::{CallEvent, CallState}};
+///
+/// /// Shows a call in the application's status line.
+/// fn show(event: CallEvent) {
+///     match event.state {
+///         CallState::Began => println!("{} …", event.name),
+///         CallState::Done { took, .. } => println!("{} took {took:?}", event.name),
+///         CallState::Failed { why, .. } => println!("{} failed: {why}", event.name),
+///         _ => println!("{} was cancelled", event.name),
+///     }
+/// }
+///
+/// # async fn f() -> Result<(), toolgate::Error> {
+/// let client = Client::builder().observe(show).spawn(["weather-server"]).await?;
+/// # drop(client);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct CallEvent {

@@ -106,6 +106,20 @@ impl Client {
 
     /// Lists the server's resource templates (`resources/templates/list`).
     ///
+    /// ```
+    /// # async fn f(client: toolgate::Client) -> Result<(), toolgate::Error> {
+    /// for resource in client.resources().await? {
+    ///     println!("{}", client.read(resource.name()).await?.contents.len());
+    /// }
+    /// for template in client.templates().await? {
+    ///     println!("{}", template.name());
+    /// }
+    /// let ids = client.complete_template("note:///{id}", "id", "1", &[]).await?;
+    /// println!("{:?}", ids.values);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// The list cannot be read.
     pub async fn templates(&self) -> Result<Vec<ListedItem>, Error> {
@@ -196,6 +210,18 @@ impl Client {
 
     /// Completes a prompt argument (`completion/complete`), of which `value` is typed so far. `known` holds the
     /// arguments that are already set. The result is empty if the server does not support completion.
+    ///
+    /// ```
+    /// # async fn f(client: toolgate::Client) -> Result<(), toolgate::Error> {
+    /// for prompt in client.prompts().await? {
+    ///     println!("{}: {}", prompt.name(), prompt.description().unwrap_or_default());
+    /// }
+    /// // The user has typed "Os" as the place of the prompt.
+    /// let places = client.complete_prompt("travel", "place", "Os", &[("country", "Norway")]).await?;
+    /// println!("{:?}", places.values);
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// As [`Client::call`].
@@ -344,6 +370,19 @@ impl Client {
     }
 
     /// Waits until the connection to the server is lost, and returns the reason.
+    ///
+    /// ```
+    /// use toolgate::{Client, Error, handlers::{LogLevel, ask::Root}};
+    ///
+    /// /// Adjusts a connection to what its server supports, and watches it.
+    /// async fn watch(client: Client) -> Result<String, Error> {
+    ///     if client.capabilities().get("logging").is_some() {
+    ///         client.log_level(LogLevel::Warning).await?;
+    ///     }
+    ///     client.set_roots(vec![Root { uri: "file:///srv/docs".to_owned(), name: None }])?;
+    ///     Ok(client.closed().await)
+    /// }
+    /// ```
     pub async fn closed(&self) -> String {
         self.0.remote.closed().await
     }

@@ -13,6 +13,22 @@ use toolgate_core::{Caller, Error};
 const DUPLEX_BUFFER_BYTES: usize = 256 << 10;
 
 /// Types that [`Client::in_process`](super::Client::in_process) accepts: a server builder, or an already built server.
+///
+/// ```
+/// use toolgate::{Client, Error, Server, client::IntoServer};
+///
+/// /// Opens a server as all tests of this program do.
+/// async fn test_client(server: impl IntoServer) -> Result<Client, Error> {
+///     Client::builder().name("tests", "1.0.0").no_pins().in_process(server).await
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Error> {
+/// let client = test_client(Server::new("clock", "1.0.0")).await?;
+/// assert!(client.tools().await?.is_empty());
+/// # Ok(())
+/// # }
+/// ```
 pub trait IntoServer {
     /// Builds the server, or returns it if it is already built.
     ///

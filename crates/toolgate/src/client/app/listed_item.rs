@@ -8,6 +8,16 @@ use toolgate_core::{Definition, Item, ToolAnnotations};
 ///
 /// It dereferences to the definition: `name()`, `title()`, `description()`, `input_schema()`, `output_schema()`, and
 /// `json()` for all members unchanged, including `_meta` and icons.
+///
+/// ```
+/// use toolgate::{Client, Error, client::ListedItem};
+///
+/// /// Returns the tools of a server that only read, as far as it is trusted.
+/// async fn reading_tools(client: &Client) -> Result<Vec<ListedItem>, Error> {
+///     let tools = client.tools().await?;
+///     Ok(tools.iter().filter(|tool| tool.annotations().read_only).cloned().collect())
+/// }
+/// ```
 #[derive(Clone)]
 pub struct ListedItem(pub(super) Arc<Item>);
 

@@ -5,6 +5,19 @@ use toolgate_core::{Content, Error, ErrorKind, Json, ToolResult};
 
 /// Result of a tool call (`tools/call`) of a client. A failure of the tool itself is also a result: see
 /// [`CallResult::is_error`], and give it to the model.
+///
+/// ```
+/// use toolgate::CallResult;
+///
+/// /// Shows a result to a person.
+/// fn show(result: &CallResult) -> String {
+///     match result.structured_content() {
+///         _ if result.is_error() => format!("failed: {}", result.text()),
+///         Some(json) => json.as_str().to_owned(),
+///         None => result.text(),
+///     }
+/// }
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct CallResult(pub(super) ToolResult);
 

@@ -6,6 +6,22 @@ use toolgate_core::{Json, SamplingContent, SamplingMessage, SamplingParams, Samp
 /// Sampling request of a server to the application's model: the parameters of `sampling/createMessage`.
 ///
 /// Let a person review the request before the model sees it, and the answer before it is sent.
+///
+/// ```no_run
+/// use toolgate::{Client, client::{SamplingRequest, SamplingResponse}};
+///
+/// /// Answers with the application's model, after the user agreed.
+/// async fn sample(request: SamplingRequest) -> Result<SamplingResponse, String> {
+///     println!("{} asks for a completion of {} messages", request.server, request.params.messages.len());
+///     Ok(SamplingResponse::text("my-model", "It rains."))
+/// }
+///
+/// # async fn f() -> Result<(), toolgate::Error> {
+/// let client = Client::builder().on_sample(sample).spawn(["weather-server"]).await?;
+/// # drop(client);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct SamplingRequest {

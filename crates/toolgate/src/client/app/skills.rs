@@ -45,6 +45,18 @@ impl Client {
 
     /// Loads the `SKILL.md` of a listed skill and verifies it. Its digest, size and frontmatter must match `skill`.
     ///
+    /// ```
+    /// # async fn f(client: toolgate::Client) -> Result<(), toolgate::Error> {
+    /// for skill in client.skills().await? {
+    ///     // After the user agreed:
+    ///     println!("{}", client.load_skill(&skill).await?);
+    ///     let terms = client.skill_file(&skill, "terms.md").await?;
+    ///     println!("{} parts", terms.contents.len());
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// [`ErrorKind::Refused`]: the file does not match the entry. Fetch the skill again, and ask your
     /// user again.

@@ -61,15 +61,21 @@ pub struct TaskState {
 /// ```no_run
 /// # use serde_json::json;
 /// # async fn f(client: toolgate::Client) -> Result<(), toolgate::core::Error> {
-/// use toolgate::client::CallProgress;
+/// use toolgate::client::{CallProgress, TaskState, TaskTicket};
 ///
 /// if let CallProgress::Task(task) = client.call_with("index", json!({"folder": "docs"})).start().await? {
-///     println!("task {} is {}", task.id(), task.poll().await?.status.as_str());
+///     let TaskState { status, message, .. } = task.poll().await?;
+///     println!("task {} is {}: {}", task.id(), status.as_str(), message.unwrap_or_default());
 ///     let saved = serde_json::to_string(task.ticket()).expect("a ticket is JSON");
 ///     // Later, also in another process:
-///     let ticket = serde_json::from_str(&saved).expect("it was saved above");
+///     let ticket: TaskTicket = serde_json::from_str(&saved).expect("it was saved above");
 ///     let result = client.attach_task(ticket)?.result().await?;
 ///     println!("{}", result.text());
+/// }
+///
+/// // Tasks whose end this client has not seen:
+/// for task in client.open_tasks() {
+///     task.cancel().await?;
 /// }
 /// # Ok(())
 /// # }
@@ -206,6 +212,16 @@ impl StartedTasks {
 
 impl Client {
     /// Finds a task that this client started, by its id; `None` if it has ended or was not started here.
+    ///
+    /// ```
+    /// # async fn f(client: toolgate::Client, id: &str) -> Result<(), toolgate::Error> {
+    /// match client.find_task(id) {
+    ///     Some(task) => task.cancel().await?,
+    ///     None => println!("the task {id} has ended"),
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn find_task(&self, id: &str) -> Option<TaskHandle> {
         let found = self
             .inner()

@@ -7,6 +7,29 @@ use toolgate_core::Json;
 /// Show the complete URL with [`UrlElicitation::host`] highlighted, say which server asks, and open the page only after the user
 /// agreed. Use a browser that neither the application nor the model can observe. Never prefetch the page. Warn the user
 /// if [`UrlElicitation::has_lookalike_host`] says that the host can resemble another one.
+///
+/// ```no_run
+/// use toolgate::{Client, client::UrlElicitation, handlers::ask::Reply};
+///
+/// /// Shows the page to the user, who decides.
+/// async fn open(page: UrlElicitation) -> Reply<()> {
+///     println!("{} asks you to open {} on {}: {}", page.server, page.url, page.host(), page.message);
+///     if page.has_lookalike_host() {
+///         println!("warning: its name has letters that can resemble others");
+///     }
+///     Reply::Declined // a real program asks, and opens the browser
+/// }
+///
+/// # async fn f() -> Result<(), toolgate::Error> {
+/// let client = Client::builder()
+///     .on_elicit_url(open)
+///     .on_elicitation_complete(|id| println!("{id} is complete"))
+///     .spawn(["shop-server"])
+///     .await?;
+/// # drop(client);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct UrlElicitation {

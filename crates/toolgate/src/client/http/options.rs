@@ -23,6 +23,23 @@ const MIN_REDACTED_BYTES: usize = 7;
 
 /// Options for a client's HTTP connections to an MCP server: time-out, headers and credentials. The `Debug` output
 /// contains no header values.
+///
+/// ```
+/// use toolgate::{Client, client::{HeaderError, HttpOptions}};
+///
+/// /// Sends an API key with each request.
+/// fn with_key(key: &str) -> Result<HttpOptions, HeaderError> {
+///     HttpOptions::default().header("x-api-key", key)
+/// }
+///
+/// # async fn f(key: &str) -> Result<(), Box<dyn std::error::Error>> {
+/// let options = with_key(key)?;
+/// let client = Client::builder().http(options).connect("https://maps.example.com/mcp").await?;
+/// # drop(client);
+/// # Ok(())
+/// # }
+/// assert_eq!(HttpOptions::default().header("host", "other").unwrap_err(), HeaderError::Reserved);
+/// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct HttpOptions {

@@ -105,6 +105,51 @@ impl Default for HttpLimits {
 /// | `POST`, `GET` and `DELETE`, any path | Streamable HTTP with sessions | 2025-03-26 to 2025-11-25 |
 /// | `GET …/sse` without a session id | HTTP+SSE: the event stream | 2024-11-05 |
 /// | `POST …/messages?sessionId=…` | HTTP+SSE: the messages | 2024-11-05 |
+///
+/// ```
+/// use std::time::Duration;
+/// use http::{Request, Response, StatusCode};
+/// use toolgate::{
+///     Caller, Server,
+///     edge::http::{AllowedOrigin, Body, HostGuard, HostGuardError, HttpEndpoint, HttpLimits, ResumeLimits},
+/// };
+///
+/// /// Handles a request of an authenticated caller, for a program with an HTTP server of its own.
+/// async fn handle(
+///     (endpoint, guard): (&HttpEndpoint, &HostGuard),
+///     caller: Caller,
+///     request: Request<Body>,
+/// ) -> Response<Body> {
+///     if let Err(error) = guard.check(&request) {
+///         let status = match error {
+///             HostGuardError::Host => StatusCode::MISDIRECTED_REQUEST,
+///             _ => StatusCode::FORBIDDEN,
+///         };
+///         let mut response = Response::new(Body::full(error.reason()));
+///         *response.status_mut() = status;
+///         return response;
+///     }
+///     let origin: Option<AllowedOrigin> = guard.allowed_origin(&request);
+///     if let Some(preflight) = origin.as_ref().and_then(|origin| origin.preflight(&request)) {
+///         return preflight;
+///     }
+///     let mut response = endpoint.handle(caller, request).await;
+///     if let Some(origin) = origin {
+///         origin.add_headers(&mut response);
+///     }
+///     response
+/// }
+///
+/// let mut resume = ResumeLimits::default();
+/// resume.keep_for = Duration::from_secs(60);
+/// let mut limits = HttpLimits::default();
+/// limits.max_sessions = 1000;
+/// limits.resume = resume;
+/// let endpoint = HttpEndpoint::new(Server::new("clock", "1.0.0").build()?, limits).without_http_sse();
+/// let guard = HostGuard::loopback(8080).allow_origins(["https://app.example.com"]);
+/// # drop((endpoint, guard, handle));
+/// # Ok::<(), toolgate::handlers::BuildError>(())
+/// ```
 #[derive(Clone)]
 pub struct HttpEndpoint(Arc<HttpEndpointState>, HttpTransports);
 

@@ -556,6 +556,7 @@ fn insufficient_scope_response(text: Bytes) -> PostResponse {
 
 /// Response extension with the OAuth scopes that the caller's access token lacks. A layer that knows the metadata URL
 /// adds it to the challenge.
+#[doc(hidden)]
 #[derive(Clone, Debug)]
 pub struct MissingScopes(pub Vec<String>);
 

@@ -72,6 +72,34 @@ pub trait SessionStore: Send + Sync + 'static {
 /// Within one process, streams are resumed from memory, bounded by [`ResumeLimits`](super::ResumeLimits). This store is
 /// read for streams of an earlier process only. The process that served a stream is then gone, so the stream ends after
 /// the events that were stored. The store bounds its own size; an event is at most as long as a result.
+///
+/// ```
+/// use std::{collections::BTreeMap, sync::Mutex};
+/// use bytes::Bytes;
+/// use toolgate::{core::BoxFuture, edge::http::EventStore};
+///
+/// /// A store in memory; a real one writes to a database, and bounds its size.
+/// #[derive(Default)]
+/// struct Events(Mutex<BTreeMap<(String, u64, u64), Bytes>>);
+///
+/// impl EventStore for Events {
+///     fn append(&self, key: &str, stream: u64, position: u64, event: Bytes) {
+///         self.0.lock().unwrap().insert((key.to_owned(), stream, position), event);
+///     }
+///
+///     fn load_after(&self, key: String, stream: u64, position: u64) -> BoxFuture<'_, Option<Vec<Bytes>>> {
+///         let events = self.0.lock().unwrap();
+///         let known = events.contains_key(&(key.clone(), stream, 1));
+///         let later = (key.clone(), stream, position + 1)..=(key, stream, u64::MAX);
+///         let found = known.then(|| events.range(later).map(|(_, event)| event.clone()).collect());
+///         Box::pin(async { found })
+///     }
+///
+///     fn remove(&self, key: &str) {
+///         self.0.lock().unwrap().retain(|(other, ..), _| other != key);
+///     }
+/// }
+/// ```
 pub trait EventStore: Send + Sync + 'static {
     /// Adds an event of a stream. Positions of a stream begin with 1 and increase by one. It must not block, so a slow
     /// store queues the event.

@@ -35,6 +35,23 @@ pub fn input_schema<T: JsonSchema>() -> Result<Value, String> {
 
 /// Returns the JSON Schema of a tool's structured content: of the JSON that `T` is serialized to.
 ///
+/// ```
+/// use toolgate::handlers::schema::{input_schema, output_schema};
+///
+/// #[derive(serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
+/// struct Place {
+///     /// Name of the city.
+///     city: String,
+///     country: Option<String>,
+/// }
+///
+/// let schema = input_schema::<Place>()?;
+/// assert_eq!(schema["properties"]["city"]["description"], "Name of the city.");
+/// assert_eq!(schema["required"], serde_json::json!(["city"]));
+/// assert_eq!(output_schema::<Place>()?["type"], "object");
+/// # Ok::<(), String>(())
+/// ```
+///
 /// # Errors
 /// The schema exceeds the size or depth limit.
 pub fn output_schema<T: JsonSchema>() -> Result<Value, String> {

@@ -20,6 +20,27 @@ use toolgate_protocol::json::ObjectWriter;
 ///
 /// A name that the API does not accept is changed. The changed name depends only on the tools in the list, so it stays
 /// the same from one request to the next.
+///
+/// ```
+/// use serde_json::Value;
+/// use toolgate::{Client, Error, client::{ModelCall, ModelFunction, ModelTools}};
+///
+/// /// Describes the tools for a framework that writes the requests to the model itself.
+/// fn describe(tools: &ModelTools) -> Vec<String> {
+///     let line = |ModelFunction { name, description, .. }| format!("{name}: {description}");
+///     tools.functions().map(line).collect()
+/// }
+///
+/// /// Runs a call of the model, unless the application rejects it.
+/// async fn run(client: &Client, tools: &ModelTools, call: &Value) -> Result<Value, Error> {
+///     let ModelCall { id, tool, arguments, .. } = tools.read_call(call)?;
+///     println!("the model calls {tool}");
+///     Ok(match client.call(&tool, arguments).await {
+///         Ok(result) => tools.response(&id, &result),
+///         Err(error) => tools.error_response(&id, &error),
+///     })
+/// }
+/// ```
 #[derive(Clone, Debug)]
 pub struct ModelTools {
     api: ModelApi,
