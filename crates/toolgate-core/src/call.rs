@@ -457,7 +457,7 @@ impl Call {
     #[doc(hidden)]
     pub fn lost_call_error(&self) -> Error {
         let text = format!(
-            "the gateway process that called {} has ended, so the result is lost; the call may have \
+            "the process that called {} has ended, so the result is lost; the call may have \
              taken effect, so check before you repeat it",
             self.name()
         );

@@ -142,7 +142,7 @@ fn table(rows: &[Row], sizes: &[Size]) -> String {
     );
     put(
         &mut text,
-        "Servers. The name behind a workload goes into the commands of its figures, in `bench/` after `cargo build --profile PROFILE`: `target/PROFILE/measure count NAME SERVER`, and `system` or `time` in place of `count`.",
+        "Servers. To reproduce a figure, build in `bench/` with `cargo build --profile PROFILE`, and run `target/PROFILE/measure count NAME SERVER`. `NAME` is the code name after the colon in the first column. `count` measures instructions; write `system` for system calls, or `time` for calls/s.",
         "| workload | server | instructions a call | calls/s against bare: median (spread) | calls/s | system calls a call |\n| --- | --- | --: | --: | --: | --: |",
         lines(rows, false),
     );

@@ -93,7 +93,7 @@ impl<'a> AuthorizationRequest<'a> {
         };
         let endpoint = server.authorization_endpoint.as_ref();
         let endpoint =
-            endpoint.ok_or_else(|| no("has no authorization_endpoint, where a user signs in"))?;
+            endpoint.ok_or_else(|| no("names no authorization_endpoint in its metadata"))?;
         reach.check_scheme(endpoint).map_err(|why| {
             no(&format!(
                 "has an authorization_endpoint that is unsafe to open: {why}"

@@ -289,7 +289,7 @@ impl IssuerSettings {
             return Err(SettingError::at_key(
                 path.clone(),
                 format!(
-                    "{id:?} is not a valid name for an issuer, which also begins the names of its callers; write 1 to 32 of a-z, 0-9 and \"-\", but not \"key\""
+                    "{id:?} is not a valid issuer name; write 1 to 32 characters from a-z, 0-9 and \"-\", but not \"key\", with which the names of API key callers begin (key:NAME)"
                 ),
             ));
         }
@@ -502,11 +502,11 @@ mod tests {
             ),
             (
                 ISSUER.replace("issuer.corp", "issuer.key"),
-                "is not a valid name for an issuer",
+                "is not a valid issuer name",
             ),
             (
                 ISSUER.replace("issuer.corp", "issuer.\"a:b\""),
-                "is not a valid name for an issuer",
+                "is not a valid issuer name",
             ),
             (
                 ISSUER.replace("resource = \"https://t.test/mcp\"", ""),

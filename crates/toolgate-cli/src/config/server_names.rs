@@ -45,7 +45,7 @@ pub(super) fn check_id(id: &str) -> Result<(), String> {
     let better = normalize_id(id).chars().take(32).collect::<String>();
     let better = if better.is_empty() { "files" } else { &better };
     Err(format!(
-        "the server id {id:?} must be 1 to 32 of a-z, 0-9 and \"-\"; write for example [server.{better}]"
+        "the server id {id:?} must consist of 1 to 32 characters from a-z, 0-9 and \"-\"; write for example [server.{better}]"
     ))
 }
 

@@ -130,7 +130,7 @@ pub(crate) fn add_authentication(
         };
         let mut why = "anonymous access is denied; a key or a token is required".to_owned();
         if !needs.is_empty() {
-            why.push_str(&format!("; a token needs the scopes {}", needs.join(" ")));
+            why.push_str(&format!("; a token needs {}", scope_phrase(&needs)));
         }
         let told = DecisionStep::new("authentication", "refuse", why);
         way.steps.insert(0, told);
@@ -147,8 +147,8 @@ pub(crate) fn add_authentication(
     let why = match needs.is_empty() {
         true => "the caller's token needs no scope for this item".to_owned(),
         false => format!(
-            "the caller's token needs the scopes {}; otherwise the call is refused, and the item is not listed",
-            needs.join(" ")
+            "the caller's token needs {}; otherwise the call is refused, and the item is not listed",
+            scope_phrase(&needs)
         ),
     };
     let after = way.steps.iter().position(|step| step.policy == "resolve");
@@ -158,6 +158,13 @@ pub(crate) fn add_authentication(
         PredictedOutcome::Allow | PredictedOutcome::Ask => needs,
         _ => Vec::new(),
     }
+}
+
+/// Formats scopes with their noun: `the scope a`, `the scopes a b`.
+fn scope_phrase<T: AsRef<str>>(scopes: &[T]) -> String {
+    let names: Vec<&str> = scopes.iter().map(AsRef::as_ref).collect();
+    let plural = if names.len() == 1 { "" } else { "s" };
+    format!("the scope{plural} {}", names.join(" "))
 }
 
 /// Renders a dry run and its required scopes as JSON for the control socket.
@@ -181,7 +188,7 @@ pub(crate) fn render(way: &Value, from: &str) -> String {
     let needs: Vec<&str> = needs.filter_map(Value::as_str).collect();
     let needs = match needs.is_empty() {
         true => String::new(),
-        false => format!(", if the token has: {}", visible_line(&needs.join(" "))),
+        false => format!(", if the token has {}", visible_line(&scope_phrase(&needs))),
     };
     text.push_str(&format!(
         "decision: {verdict}{needs} ({from}; nothing was called)\n"

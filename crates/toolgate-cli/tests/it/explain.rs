@@ -295,8 +295,10 @@ fn the_scopes_that_a_token_needs_are_told() {
     let told = "scopes info the caller's token needs the scopes demo:add demo:read; otherwise the call is refused, and the item is not listed";
     let way = explain("demo.add", "corp:ann");
     assert_eq!(way[1], told, "{way:#?}");
-    let so = "decision: allow, if the token has: demo:add demo:read (";
+    let so = "decision: allow, if the token has the scopes demo:add demo:read (";
     assert!(way.last().unwrap().starts_with(so), "{way:#?}");
+    let one = "scopes info the caller's token needs the scope demo:read; otherwise the call is refused, and the item is not listed";
+    assert_eq!(explain("demo.fail", "corp:ann")[1], one);
     let none = "scopes info the caller's token needs no scope for this item";
     assert_eq!(explain("demo.note", "corp:ann")[1], none);
     let way = explain("demo.add", "key:ci");

@@ -323,7 +323,7 @@ fn a_person_signs_in_from_the_console_and_what_was_allowed_is_renewed() {
     let mut page = Script::start(&real, "browser.mjs", &job);
     let back = page.event("sign_in")["text"].to_string();
     let words = format!(
-        "Signed in at {} for the server far, with the scopes demo:read",
+        "Signed in at {} for the server far, with the scope demo:read",
         issuer.url
     );
     assert!(back.contains(&words), "{back}");

@@ -238,7 +238,7 @@ fn a_person_signs_in_in_the_browser() {
     let shown = back["text"].as_str().unwrap();
     assert!(shown.contains("Signed in at http://127.0.0.1:"), "{shown}");
     assert!(
-        shown.contains("for the server far, with the scopes tools"),
+        shown.contains("for the server far, with the scope tools"),
         "{shown}"
     );
     assert_eq!(back["wide"], 375);

@@ -242,7 +242,7 @@ impl DurableState {
         let size = key.len() + value.as_ref().map_or(0, |value| value.to_string().len());
         if size > self.limits.max_row_bytes {
             return Err(StateError::Full(format!(
-                "an entry of the state is {size} bytes long, and the limit is {}",
+                "an entry of the state is {size} bytes long, but the limit is {}; store less data in it",
                 self.limits.max_row_bytes
             )));
         }

@@ -170,8 +170,9 @@ impl Layer for RequiredScopes {
         let Some(needs) = lacking else {
             return next.call(call);
         };
+        let plural = if needs.len() == 1 { "" } else { "s" };
         let text = format!(
-            "refused: this call requires an access token with the scopes {}",
+            "refused: this call requires an access token with the scope{plural} {}",
             needs.join(" ")
         );
         call.decision_log.add("scopes", "refuse", text.clone());

@@ -115,8 +115,7 @@ impl Pins {
                 );
             }
             Some(None) => {
-                let why =
-                    "its pin is damaged and cannot be read; delete it with `toolgate pins forget`";
+                let why = "its pin is damaged and cannot be read; check its definition, then delete the pin with `toolgate pins forget`, after which the definition counts as new";
                 return (PinState::Changed, Some(why.to_owned()));
             }
             Some(Some(row)) => row,
@@ -199,7 +198,7 @@ impl Pins {
             return Ok(());
         }
         let text = format!(
-            "the server {} has {most} pinned definitions, which is the limit; raise pins_per_server in [limits], or delete old pins with `toolgate pins forget`",
+            "the server {} has {most} pinned definitions, which is the limit; raise pins_per_server in [limits], or delete the pins of items that are gone with `toolgate pins forget`",
             thing.server
         );
         Err(Error::new(

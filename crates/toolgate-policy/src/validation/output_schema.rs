@@ -98,7 +98,7 @@ impl OutputValidation {
             true => OutputFlaw {
                 what: violates(),
                 why: sentence,
-                remedy: "the cause may be a secret that this gateway redacted from the result: in that case ask the operator to set `secrets = \"off\"` for this server",
+                remedy: "the cause may be a secret that Toolgate redacted from the result: in that case ask the operator to set `secrets = \"off\"` for this server",
             },
             false => OutputFlaw::of_server(violates(), sentence),
         })

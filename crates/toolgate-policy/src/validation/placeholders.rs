@@ -57,7 +57,7 @@ impl Placeholders {
             return RuleDecision::Allow;
         };
         let reason = format!(
-            "the arguments contain redaction placeholders of this gateway, which would overwrite the original text: {found}"
+            "the arguments contain redaction placeholders of Toolgate, which would overwrite the original text: {found}"
         );
         match action {
             // A completion comes with each key; nobody could be asked that often.

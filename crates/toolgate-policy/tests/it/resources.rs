@@ -293,7 +293,7 @@ async fn a_query_is_no_way_round_a_scope() {
     for uri in ["file:///key?x=.md", "file:///key#.md", "file:///key/?.md"] {
         let said = read(&fixture, uri).await;
         assert_eq!(
-            said, "refused: this call requires an access token with the scopes secret",
+            said, "refused: this call requires an access token with the scope secret",
             "{uri}"
         );
         assert_eq!(read(&may, uri).await, "ok");

@@ -229,7 +229,7 @@ async fn a_redaction_that_breaks_a_schema_is_named_as_ours() {
     });
     let error = through(&fixture, "look").await.0.unwrap_err();
     assert!(
-        error.public_message().contains("this gateway redacted"),
+        error.public_message().contains("Toolgate redacted"),
         "{}",
         error.public_message()
     );

@@ -80,9 +80,9 @@ impl Discovery {
         self
     }
 
-    /// Returns whether it is of the server with this id.
-    pub(super) fn is_of(&self, server_id: &str) -> bool {
-        self.server_id == server_id
+    /// Returns the id of the server that it describes.
+    pub(super) fn server_id(&self) -> &str {
+        &self.server_id
     }
 
     /// Returns the dialect of its revision, if the options allow it.

@@ -287,7 +287,7 @@ impl RemoteServer {
     /// Returns the error for a task that its server no longer knows.
     fn unknown_task_error(&self, call: &Call, error: &Error) -> Error {
         let text = format!(
-            "this gateway restarted while {} ran as a task at the server {}, and the server no longer knows that \
+            "the process that called {} as a task of the server {} has ended, and the server no longer knows that \
              task ({}); the call may have taken effect, so check before you repeat it",
             call.name(),
             self.name(),

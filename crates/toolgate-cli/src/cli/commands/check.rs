@@ -244,7 +244,7 @@ fn stale_notes(
             .collect();
         if !gone.is_empty() {
             notes.push(format!(
-                "the server {server} no longer offers some pinned items: {}; delete their pins with `toolgate pins forget`",
+                "the server {server} no longer offers some pinned items: {}; if they are gone for good, delete their pins with `toolgate pins forget SERVER.ITEM` (an item that returns then counts as new)",
                 join_names(&gone)
             ));
         }

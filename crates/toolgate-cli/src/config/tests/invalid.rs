@@ -295,11 +295,11 @@ fn servers() {
     );
     check(
         "[server.My_Files]\n",
-        "1:9: the server id \"My_Files\" must be 1 to 32 of a-z, 0-9 and \"-\"; write for example [server.my-files]",
+        "1:9: the server id \"My_Files\" must consist of 1 to 32 characters from a-z, 0-9 and \"-\"; write for example [server.my-files]",
     );
     check(
         "[server.\"\"]\n",
-        "1:9: the server id \"\" must be 1 to 32 of a-z, 0-9 and \"-\"; write for example [server.files]",
+        "1:9: the server id \"\" must consist of 1 to 32 characters from a-z, 0-9 and \"-\"; write for example [server.files]",
     );
     check(
         "[server.s]\n",

@@ -42,7 +42,7 @@ async function begin(link) {
 
 /** Shows where the user signs in, and which caller will use the credentials, before they leave this page. */
 function lead({ page, origin, issuer, server, caller, key: own }) {
-  const at = `${issuer}/`.startsWith(`${origin}/`) ? "" : `, at its page on ${origin}`;
+  const at = `${issuer}/`.startsWith(`${origin}/`) ? "" : `, on a page at ${origin}`;
   say("Sign in for a program", `You will sign in at the authorization server ${issuer}${at}. Only ${caller} will use the credentials, at the server ${server}. Continue only if this caller may use your account.`);
   show("who", false);
   show("go", true);
@@ -97,7 +97,7 @@ async function end(query) {
   const res = await post("end", { query, key });
   if (res.ok) {
     const { issuer, server, caller, scopes } = res.value;
-    say("Signed in", `Signed in at ${issuer} for the server ${server}, only for the caller ${caller}${scopes ? `, with the scopes ${scopes}` : ""}. You can close this page.`);
+    say("Signed in", `Signed in at ${issuer} for the server ${server}, only for the caller ${caller}${scopes ? `, with the scope${scopes.includes(" ") ? "s" : ""} ${scopes}` : ""}. You can close this page.`);
   } else {
     say("Not signed in", "Nothing was changed.", res.error);
   }

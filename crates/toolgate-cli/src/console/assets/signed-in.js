@@ -12,7 +12,7 @@ const res = await post("/console/api/sign-in/end", { query });
 if (res.ok) {
   const done = JSON.parse(res.text);
   put($("title"), "Signed in");
-  put($("words"), `Signed in at ${done.issuer} for the server ${done.server}${done.caller ? `, only for the caller ${done.caller}` : ""}${done.scopes ? `, with the scopes ${done.scopes}` : ""}.`);
+  put($("words"), `Signed in at ${done.issuer} for the server ${done.server}${done.caller ? `, only for the caller ${done.caller}` : ""}${done.scopes ? `, with the scope${done.scopes.includes(" ") ? "s" : ""} ${done.scopes}` : ""}.`);
 } else {
   put($("title"), "Not signed in");
   put($("words"), "Nothing was changed.");

@@ -133,7 +133,7 @@ function signing(server, caller, failed) {
     say(null);
     page = begun.page;
     put(issuer, begun.issuer);
-    put(at, `${begun.issuer}/`.startsWith(`${begun.origin}/`) ? "" : `, at its page on ${begun.origin}`);
+    put(at, `${begun.issuer}/`.startsWith(`${begun.origin}/`) ? "" : `, on a page at ${begun.origin}`);
     show(true);
   }
 

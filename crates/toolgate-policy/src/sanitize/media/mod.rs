@@ -146,7 +146,7 @@ impl MediaSanitizer {
                 humanize::size(self.max_base64_bytes),
             );
             return Err(format!(
-                "its Base64 text is {size} long, and the limit is {most}"
+                "its Base64 text is {size} long, but the limit is {most}, which the operator can raise"
             ));
         }
         let start = base64::decode_start(&data).ok_or("its data is not Base64")?;

@@ -64,7 +64,7 @@ pub(super) fn check(said: &str, start: &[u8]) -> Result<(), String> {
     else {
         let said = crate::humanize::printable(said);
         return Err(format!(
-            "its MIME type {said} is not one of the image and audio types that the gateway can verify"
+            "its MIME type {said} is not an image or audio type that Toolgate can verify"
         ));
     };
     if is(start) {

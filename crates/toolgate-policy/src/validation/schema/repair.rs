@@ -261,7 +261,7 @@ impl SchemaRepair {
             at.push(key.to_owned());
             self.note(
                 &at,
-                "not checked, because it contains a keyword that this gateway cannot check",
+                "not checked, because it contains a keyword that Toolgate cannot check",
             );
         }
     }

@@ -183,11 +183,12 @@ impl ClientBuilder {
     /// Returns the discovery of an earlier client.
     ///
     /// # Errors
-    /// It is of a server with another id.
+    /// The discovery belongs to a server with another id.
     fn known(&self, id: &str) -> Result<Option<Arc<Discovery>>, Error> {
         match &self.discovery {
-            Some(known) if !known.is_of(id) => Err(unusable_setting(format!(
-                "the discovery is of another server than {id:?}"
+            Some(known) if known.server_id() != id => Err(unusable_setting(format!(
+                "the discovery belongs to the server {:?}, but the id of this client's server is {id:?}; use a discovery of {id:?}, or connect without one",
+                known.server_id()
             ))),
             known => Ok(known.clone().map(Arc::new)),
         }

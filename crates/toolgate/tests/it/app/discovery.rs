@@ -157,5 +157,10 @@ async fn the_discovery_of_another_server_is_rejected() {
         .discovery(known)
         .in_process(server())
         .await;
-    assert!(opened.unwrap_err().public_message().contains("moon"));
+    let error = opened.unwrap_err();
+    let said = error.public_message();
+    assert!(
+        said.contains("belongs to the server \"world\"") && said.contains("server is \"moon\""),
+        "{said}"
+    );
 }
