@@ -301,6 +301,8 @@ impl fmt::Display for Caller {
 }
 
 /// Client capabilities that a request declares: elicitation, sampling, roots and extensions.
+///
+/// Specification: [`ClientCapabilities`](https://modelcontextprotocol.io/specification/2026-07-28/schema#clientcapabilities).
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ClientCapabilities {
@@ -540,6 +542,8 @@ impl ListRequest {
 }
 
 /// Filter of change notifications: the caller, and the lists and resources of interest.
+///
+/// Specification: [notification filter](https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/subscriptions#notification-filter).
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ChangeFilter {

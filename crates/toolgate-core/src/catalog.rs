@@ -30,6 +30,8 @@ pub struct Origin {
 }
 
 /// Instructions of a server for the model, as in its `initialize` result.
+///
+/// Specification: [discovery](https://modelcontextprotocol.io/specification/2026-07-28/server/discover).
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct ServerInstructions {

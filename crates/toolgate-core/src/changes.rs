@@ -89,6 +89,8 @@ impl ChangeSet {
 }
 
 /// Stream of change notifications. It may merge several changes into one.
+///
+/// Specification: [subscriptions](https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/subscriptions).
 pub struct ChangeStream {
     sources: Vec<ChangeSource>,
     /// Filter of the stream; `None` reports all changes.

@@ -34,6 +34,8 @@ impl DecisionStep {
 }
 
 /// Reason of the cancellation of a call, after which its caller no longer waits for it.
+///
+/// Specification: [cancellation](https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/cancellation).
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum CancelReason {

@@ -119,6 +119,8 @@ pub enum RefusalReason {
 }
 
 /// Client capability that a call needs.
+///
+/// Specification: [`MissingRequiredClientCapabilityError`](https://modelcontextprotocol.io/specification/2026-07-28/schema#missingrequiredclientcapabilityerror).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum RequiredCapability {

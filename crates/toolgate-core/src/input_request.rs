@@ -10,6 +10,8 @@ use toolgate_protocol::json::{Json, ObjectWriter};
 
 /// Input requests that have to be answered before a call can continue.
 ///
+/// Specification: [multi round-trip requests](https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/mrtr).
+///
 /// ```
 /// use serde_json::json;
 /// use toolgate_core::{
@@ -123,6 +125,8 @@ impl fmt::Debug for PendingInputGuard {
 }
 
 /// One input request of a call, with its key: approval, elicitation, sampling, roots or sign-in.
+///
+/// Specification: [multi round-trip requests](https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/mrtr).
 #[derive(Clone, Debug)]
 pub struct InputRequest {
     /// Key that identifies the input request and its answer.
@@ -132,6 +136,8 @@ pub struct InputRequest {
 }
 
 /// Kind of an input request, with its content. Exhaustive on purpose: a new kind breaks the build of every check.
+///
+/// Specification: [supported requests](https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/mrtr#supported-requests).
 #[derive(Clone, Debug)]
 pub enum InputRequestKind {
     /// Approval of the call by a person.

@@ -1,6 +1,8 @@
 //! Principals that an authorization server attests.
 
 /// Principal that an authorization server attests in a verified access token. Contains no token.
+///
+/// Standard: [actors, RFC 8693, section 4.1](https://www.rfc-editor.org/rfc/rfc8693#section-4.1).
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub struct Principal {

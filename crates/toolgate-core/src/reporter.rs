@@ -14,6 +14,8 @@ pub enum ReporterEvent {
 }
 
 /// Log message of an upstream server (`notifications/message`).
+///
+/// Specification: [logging](https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/logging).
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct LogMessage {

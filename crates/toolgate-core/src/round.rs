@@ -8,6 +8,8 @@ use toolgate_protocol::json::Json;
 pub type RoundSlots = BTreeMap<String, String>;
 
 /// Round of a repeated call: its number, the answers of the client, and the slots of the layers.
+///
+/// Specification: [multi round-trip requests](https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/mrtr).
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Round {

@@ -28,6 +28,9 @@ pub enum TaskMode {
 /// Only an edge turns a call into a task. The default handle belongs to a caller without task support; requests on it
 /// have no effect.
 ///
+/// Specification: [tasks](https://modelcontextprotocol.io/extensions/tasks/overview),
+/// [tasks of 2025-11-25](https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/tasks).
+///
 /// ```
 /// use toolgate_core::{TaskControl, TaskMode};
 ///

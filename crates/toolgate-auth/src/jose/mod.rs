@@ -43,12 +43,16 @@ impl SignatureAlgorithm {
     }
 }
 
-/// Encodes bytes as base64url without padding (RFC 7515).
+/// Encodes bytes as base64url without padding ([RFC 7515]).
+///
+/// [RFC 7515]: https://www.rfc-editor.org/rfc/rfc7515
 pub fn encode(bytes: impl AsRef<[u8]>) -> String {
     URL_SAFE_NO_PAD.encode(bytes)
 }
 
-/// Decodes base64url without padding (RFC 7515). `None` if it has padding, invalid characters or trailing bits.
+/// Decodes base64url without padding ([RFC 7515]). `None` if it has padding, invalid characters or trailing bits.
+///
+/// [RFC 7515]: https://www.rfc-editor.org/rfc/rfc7515
 pub fn decode(text: &str) -> Option<Vec<u8>> {
     URL_SAFE_NO_PAD.decode(text).ok()
 }

@@ -21,7 +21,7 @@ const NONCE_PERIOD_SECONDS: u64 = 300;
 /// Minimum interval in seconds between two removals of expired proofs.
 const PROOF_SWEEP_SECONDS: u64 = 10;
 
-/// Verifier of DPoP proofs (RFC 9449) with replay protection.
+/// Verifier of DPoP proofs ([RFC 9449]) with replay protection.
 ///
 /// ```
 /// use toolgate_auth::{Url, resource::{DpopVerifier, ResourceServer}};
@@ -31,6 +31,8 @@ const PROOF_SWEEP_SECONDS: u64 = 10;
 /// # drop(resource);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+///
+/// [RFC 9449]: https://www.rfc-editor.org/rfc/rfc9449
 #[derive(Default)]
 pub struct DpopVerifier {
     /// Key of the nonces, if proofs need one of this server.

@@ -70,8 +70,10 @@ impl TrustedIssuer {
         self
     }
 
-    /// Enables introspection (RFC 7662) of the issuer's opaque tokens. We are a client at `url`, or at the endpoint of
-    /// the issuer's metadata.
+    /// Enables introspection ([RFC 7662]) of the issuer's opaque tokens. We are a client at `url`, or at the endpoint
+    /// of the issuer's metadata.
+    ///
+    /// [RFC 7662]: https://www.rfc-editor.org/rfc/rfc7662
     #[must_use]
     pub fn introspection(
         mut self,
@@ -98,7 +100,9 @@ impl TrustedIssuer {
         self
     }
 
-    /// Accepts only DPoP-bound tokens of the issuer, with a proof (RFC 9449).
+    /// Accepts only DPoP-bound tokens of the issuer, with a proof ([RFC 9449]).
+    ///
+    /// [RFC 9449]: https://www.rfc-editor.org/rfc/rfc9449
     #[must_use]
     pub fn require_dpop(mut self) -> TrustedIssuer {
         self.requires_dpop = true;

@@ -406,7 +406,9 @@ impl ResourceServer {
         challenge::insufficient_scope(&self.challenge_parameters(&self.metadata_url(), &scopes))
     }
 
-    /// Returns the path of the protected resource metadata (RFC 9728): the well-known path and then the resource path.
+    /// Returns the path of the protected resource metadata ([RFC 9728]): the well-known path, then the resource path.
+    ///
+    /// [RFC 9728]: https://www.rfc-editor.org/rfc/rfc9728
     pub fn metadata_path(&self) -> String {
         match self.resource.path() {
             "/" => RESOURCE_METADATA_PATH.to_owned(),
@@ -423,7 +425,9 @@ impl ResourceServer {
         format!("{}{}", self.resource.origin(), self.metadata_path())
     }
 
-    /// Returns the protected resource metadata (RFC 9728) as JSON.
+    /// Returns the protected resource metadata ([RFC 9728]) as JSON.
+    ///
+    /// [RFC 9728]: https://www.rfc-editor.org/rfc/rfc9728
     pub fn metadata(&self) -> String {
         let servers: Vec<&str> = self.issuers.iter().map(TrustedIssuerState::url).collect();
         let mut document = serde_json::json!({

@@ -34,6 +34,8 @@ impl ScopeRule {
 ///
 /// Items that the token does not authorize are not listed. A call of one fails with all required scopes at once, so
 /// that the client can request them. The scopes of all rules that match an item add up.
+///
+/// Specification: [scope challenges](https://modelcontextprotocol.io/specification/2026-07-28/basic/authorization#scope-challenge-handling).
 #[derive(Clone, Debug, Default)]
 pub struct RequiredScopes {
     rules: Arc<[ScopeRule]>,

@@ -70,6 +70,8 @@ pub enum ConfusableNameAction {
 /// Pins of item definitions: the accepted digest of each definition, against silent changes by a server. Clones share
 /// the pins.
 ///
+/// Standard: [canonical JSON, RFC 8785](https://www.rfc-editor.org/rfc/rfc8785).
+///
 /// ```
 /// use std::sync::Arc;
 /// use toolgate_policy::{AuditRecorder, MemoryStateStore, PerServer};

@@ -24,6 +24,9 @@ pub use uri::UriSpelling;
 
 /// Rule that validates call arguments: of tools against `inputSchema`, of prompts against their declared arguments, and
 /// the URIs of resources.
+///
+/// Specification: [tools](https://modelcontextprotocol.io/specification/2026-07-28/server/tools),
+/// [JSON Schema usage](https://modelcontextprotocol.io/specification/2026-07-28/basic#json-schema-usage).
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ArgumentValidation {

@@ -27,6 +27,8 @@ pub enum OnInvalidOutput {
 
 /// Layer that validates the structured results of tools against their output schema (`outputSchema`). Errors of the
 /// tool (`isError`) have no structured content and pass.
+///
+/// Specification: [output schema](https://modelcontextprotocol.io/specification/2026-07-28/server/tools#output-schema).
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct OutputValidation {

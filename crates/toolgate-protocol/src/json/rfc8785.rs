@@ -50,23 +50,29 @@ impl fmt::Display for NonCanonicalValue {
 
 impl std::error::Error for NonCanonicalValue {}
 
-/// Returns the canonical JSON of a value (RFC 8785), the form of audit records.
+/// Returns the canonical JSON of a value ([RFC 8785]), the form of audit records.
 ///
 /// # Errors
 /// The value has a part without a canonical form.
+///
+/// [RFC 8785]: https://www.rfc-editor.org/rfc/rfc8785
 pub fn to_string(value: &Value) -> Result<String, NonCanonicalValue> {
     let mut out = String::new();
     put(&mut out, value, 0)?;
     Ok(out)
 }
 
-/// Appends a quoted JSON string with the shortest escapes, as RFC 8785 requires.
+/// Appends a quoted JSON string with the shortest escapes, as [RFC 8785] requires.
+///
+/// [RFC 8785]: https://www.rfc-editor.org/rfc/rfc8785
 pub fn write_string(out: &mut String, text: &str) {
     write_short(out, text);
 }
 
-/// Compares object keys by UTF-16 code units, which is the member order of RFC 8785. That differs from the order of
+/// Compares object keys by UTF-16 code units, which is the member order of [RFC 8785]. That differs from the order of
 /// bytes only between characters beyond U+FFFF, whose surrogates come first, and those from U+E000 to U+FFFF.
+///
+/// [RFC 8785]: https://www.rfc-editor.org/rfc/rfc8785
 pub fn compare_keys(a: &str, b: &str) -> Ordering {
     const BEYOND_SURROGATES: std::ops::Range<u8> = 0xee..0xf0;
     let differing = a.bytes().zip(b.bytes()).find(|(a, b)| a != b);

@@ -4,7 +4,9 @@
 //! `{#name}` and `{name*}`. `{?a,b}` and `{&a,b}` match a query in any order. There is no backtracking, so the time is
 //! linear in template plus URI; a query takes its pairs times the names of the template.
 
-/// Returns true if a complete URI matches a URI template (RFC 6570).
+/// Returns true if a complete URI matches a URI template ([RFC 6570]).
+///
+/// [RFC 6570]: https://www.rfc-editor.org/rfc/rfc6570
 pub fn matches_template(template: &str, uri: &str) -> bool {
     variables(template, uri).is_some()
 }

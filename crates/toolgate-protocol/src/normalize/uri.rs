@@ -1,7 +1,9 @@
 //! Syntax of URIs (RFC 3986) and of URI templates (RFC 6570), as the official schemas require it.
 
-/// Returns true for a URI with a scheme (`URI` of RFC 3986, with or without a fragment): only permitted characters, and
-/// complete escapes.
+/// Returns true for a URI with a scheme (`URI` of [RFC 3986], with or without a fragment): only permitted characters,
+/// and complete escapes.
+///
+/// [RFC 3986]: https://www.rfc-editor.org/rfc/rfc3986
 pub fn is_uri(text: &str) -> bool {
     let Some((scheme, rest)) = text.split_once(':') else {
         return false;
@@ -68,7 +70,9 @@ fn is_made_of(text: &str, more: &[u8]) -> bool {
     true
 }
 
-/// Returns true for a URI template (RFC 6570): valid literals, and expressions with names.
+/// Returns true for a URI template ([RFC 6570]): valid literals, and expressions with names.
+///
+/// [RFC 6570]: https://www.rfc-editor.org/rfc/rfc6570
 pub fn is_uri_template(text: &str) -> bool {
     let mut rest = text;
     while let Some((literal, after)) = rest.split_once('{') {

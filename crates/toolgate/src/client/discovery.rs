@@ -34,7 +34,8 @@ use toolgate_protocol::{dialect::Dialect, method::initialize::Implementation};
 /// # }
 /// ```
 ///
-/// Source: the page on versioning of 2026-07-28: clients may call `server/discover` but are not required to.
+/// Specification: [discovery](https://modelcontextprotocol.io/specification/2026-07-28/server/discover): clients may call
+/// `server/discover` but are not required to.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Discovery {
     server_id: String,

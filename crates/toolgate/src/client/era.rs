@@ -15,6 +15,8 @@ use toolgate_protocol::{
 };
 
 /// Preference between protocol eras for a server with both: stateless (2026-07-28) or with sessions (up to 2025-11-25).
+///
+/// Specification: [versioning](https://modelcontextprotocol.io/specification/2026-07-28/basic/versioning).
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum EraPreference {

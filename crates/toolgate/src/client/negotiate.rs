@@ -30,6 +30,8 @@ use toolgate_protocol::{
 const LATE_PROBE_WAIT: Duration = Duration::from_secs(1);
 
 /// Error of connecting to an MCP server: the transport, the handshake (`initialize`) or the protocol revision failed.
+///
+/// Specification: [versioning](https://modelcontextprotocol.io/specification/2026-07-28/basic/versioning).
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum OpenError {

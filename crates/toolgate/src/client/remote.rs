@@ -28,6 +28,9 @@ use toolgate_protocol::{
 /// Connection to an MCP server as its client, and the [`Service`](toolgate_core::Service) that forwards calls to it.
 /// Dropping it closes the stream, or ends the HTTP session.
 ///
+/// Specification: [versioning](https://modelcontextprotocol.io/specification/2026-07-28/basic/versioning),
+/// [transports](https://modelcontextprotocol.io/specification/2026-07-28/basic/transports).
+///
 /// ```
 /// use tokio::io::{AsyncRead, AsyncWrite};
 /// use toolgate::{client::{ConnectionStatus, OpenError, RemoteOptions, RemoteServer}, core::Origin};

@@ -21,6 +21,8 @@ const MAX_UNFLUSHED_MESSAGES: usize = 64;
 /// - An item of the stream is one message, or a batch in revision 2025-03-26, as UTF-8. It may be invalid.
 /// - The end of the stream is the end of the connection. So is an error, in either direction.
 /// - Closing the sink closes the connection. It is closed when nothing more is sent.
+///
+/// Specification: [custom transports](https://modelcontextprotocol.io/specification/2026-07-28/basic/transports#custom-transports).
 pub trait MessageTransport:
     Stream<Item = io::Result<Bytes>> + Sink<String, Error = io::Error> + Send + 'static
 {

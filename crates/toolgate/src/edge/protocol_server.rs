@@ -27,6 +27,8 @@ use toolgate_protocol::{
 
 /// MCP server of one [`Service`]: answers JSON-RPC messages in every protocol revision, over all its transports.
 ///
+/// Specification: [base protocol](https://modelcontextprotocol.io/specification/2026-07-28/basic).
+///
 /// ```
 /// use std::{sync::Arc, time::Duration};
 /// use toolgate::{
@@ -460,6 +462,8 @@ impl ProtocolServer {
 }
 
 /// Capabilities that an MCP server declares to its clients.
+///
+/// Specification: [`ServerCapabilities`](https://modelcontextprotocol.io/specification/2026-07-28/schema#servercapabilities).
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ServerCapabilities {
@@ -559,6 +563,8 @@ impl ServerCapabilities {
 }
 
 /// Provider of a server's `instructions` for models, which may differ by caller.
+///
+/// Specification: [discovery](https://modelcontextprotocol.io/specification/2026-07-28/server/discover).
 pub trait InstructionsProvider: Send + Sync + 'static {
     /// Returns the server's `instructions` for a caller, or `None`. Must not block.
     fn instructions(&self, caller: &Caller) -> Option<String>;
@@ -614,6 +620,8 @@ pub trait RejectionLog: Send + Sync + 'static {
 }
 
 /// Keepalive pings (`ping`) in a row that a client did not answer.
+///
+/// Specification: [ping of 2025-11-25](https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/ping).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct MissedPings {

@@ -18,6 +18,8 @@ const READ_BUFFER_BYTES: usize = 64 * 1024;
 /// Serves one MCP client over a pair of byte streams until its input ends, which cancels its requests in flight. After
 /// [`ProtocolServer::close`] new requests are rejected, and serving ends when the requests in flight have ended.
 ///
+/// Specification: [stdio](https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/stdio).
+///
 /// # Errors
 /// An I/O error of either stream. End of file is not an error.
 pub async fn serve(

@@ -13,6 +13,8 @@ pub(super) const MIME: &str = "text/html;profile=mcp-app";
 /// Page of MCP Apps (SEP-1865): an HTML document with the URI `ui://…` that a host shows in a sandbox, with the result of
 /// a tool. By default the page has no access to other origins and no permissions.
 ///
+/// Specification: [MCP Apps](https://modelcontextprotocol.io/extensions/apps/overview).
+///
 /// ```
 /// use toolgate::{Server, handlers::{AppPage, AppPermission}, tool};
 ///

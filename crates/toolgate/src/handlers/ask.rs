@@ -20,6 +20,8 @@ type ResponseReader<T> = Box<dyn Fn(&Json) -> Option<Reply<T>> + Send + Sync>;
 
 /// Question of a handler to the user, the model or the client (an MCP input request), with an answer of type `T`.
 ///
+/// Specification: [multi round-trip requests](https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/mrtr).
+///
 /// ```
 /// use toolgate::{Cx, HandlerExit, handlers::ask::{self, Question, Reply}};
 ///
@@ -52,6 +54,8 @@ pub struct Question<T> {
 }
 
 /// User's reply to an input request of a handler: an answer, a decline or a cancellation.
+///
+/// Specification: [response actions](https://modelcontextprotocol.io/specification/2026-07-28/client/elicitation#response-actions).
 #[derive(Clone, Debug, PartialEq)]
 pub enum Reply<T> {
     /// The user answered the input request.
@@ -143,12 +147,16 @@ pub fn choice<S: Into<String>>(
 
 /// Creates an input request for a form with the fields of `T` (form elicitation): strings, numbers, booleans and enums,
 /// not nested.
+///
+/// Specification: [form mode elicitation](https://modelcontextprotocol.io/specification/2026-07-28/client/elicitation#form-mode-elicitation-requests).
 pub fn form<T: DeserializeOwned + JsonSchema + 'static>(message: &str) -> Question<T> {
     let schema = schema::input_schema::<T>().unwrap_or_else(|_| json!({"type": "object"}));
     form_with(message, form_schema(schema)).parsed()
 }
 
 /// Creates an input request for a form with this JSON Schema, the `requestedSchema` of a form elicitation.
+///
+/// Specification: [requested schema](https://modelcontextprotocol.io/specification/2026-07-28/client/elicitation#requested-schema).
 ///
 /// ```
 /// use serde_json::json;
@@ -183,6 +191,8 @@ pub fn form_with(message: &str, requested: Value) -> Question<Value> {
 
 /// Creates an input request that asks the user to open a URL (URL elicitation). For data that must not pass through the
 /// client: credentials, payments, consent.
+///
+/// Specification: [URL mode elicitation](https://modelcontextprotocol.io/specification/2026-07-28/client/elicitation#url-mode-elicitation-requests).
 pub fn url(message: &str, url: &str) -> Question<()> {
     let mut o = ObjectWriter::new();
     o.str("mode", "url");
@@ -196,6 +206,8 @@ pub fn url(message: &str, url: &str) -> Question<()> {
 
 /// Creates an input request for a completion by the client's model (`sampling/createMessage`). Of the parameters,
 /// `messages` and `maxTokens` are required. The answer is the result of that request.
+///
+/// Specification: [sampling](https://modelcontextprotocol.io/specification/2026-07-28/client/sampling).
 ///
 /// ```
 /// use serde_json::json;
@@ -220,6 +232,8 @@ pub fn sample(params: Value) -> Question<Value> {
 
 /// Creates an input request for a completion of the client's model (`sampling/createMessage`), with typed parameters and
 /// result. Only a client that declares tools in sampling accepts them.
+///
+/// Specification: [sampling](https://modelcontextprotocol.io/specification/2026-07-28/client/sampling).
 ///
 /// ```
 /// # use toolgate::{Cx, HandlerExit, core::{SamplingMessage, SamplingParams}, handlers::ask};
@@ -255,6 +269,8 @@ fn text_of(content: &Value) -> String {
 }
 
 /// Root (`roots/list`): a directory or file that the client lets the server use.
+///
+/// Specification: [roots](https://modelcontextprotocol.io/specification/2026-07-28/client/roots).
 #[derive(Clone, Debug, Deserialize, PartialEq)]
 pub struct Root {
     /// Location of the root, as a `file://` URI.

@@ -17,6 +17,8 @@ use tokio::sync::watch;
 /// An async handler does not need it, because dropping its future ends it at the next `await`. Work on other threads
 /// does; [`Cx::cancellation`](super::Cx::cancellation) returns the token for it.
 ///
+/// Specification: [cancellation](https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/cancellation).
+///
 /// ```
 /// use toolgate::{Cx, ToolError, handlers::CancellationToken, tool};
 ///

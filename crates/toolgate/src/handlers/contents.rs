@@ -7,6 +7,8 @@ use toolgate_core::Json;
 use toolgate_protocol::json::ObjectWriter;
 
 /// Part of the contents of a resource: text or bytes with a MIME type, for the result of `resources/read`.
+///
+/// Specification: [resource contents](https://modelcontextprotocol.io/specification/2026-07-28/server/resources#resource-contents).
 #[derive(Clone, Debug, PartialEq)]
 pub struct ResourceContents {
     uri: Option<String>,

@@ -31,6 +31,9 @@ struct CallContextState {
 }
 
 /// Severity of a log message (`notifications/message`), as in syslog (RFC 5424), least severe first.
+///
+/// Specification: [logging](https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/logging),
+/// [RFC 5424, section 6.2.1](https://www.rfc-editor.org/rfc/rfc5424#section-6.2.1).
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 #[expect(
     missing_docs,
@@ -98,6 +101,8 @@ impl Cx {
     }
 
     /// Returns the W3C trace context of this call, for spans and for requests to other services.
+    ///
+    /// Standard: [Trace Context](https://www.w3.org/TR/trace-context/).
     pub fn trace(&self) -> &TraceContext {
         &self.0.call.trace
     }
@@ -130,6 +135,8 @@ impl Cx {
     /// Sends a progress notification (`notifications/progress`) for this call. `progress` must increase with each call;
     /// other values are dropped. Nothing is sent if the caller did not request progress. A call sends at most 100
     /// notifications at once and 50 a second after that; further ones are dropped.
+    ///
+    /// Specification: [progress](https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/progress).
     pub fn progress(&self, progress: f64, total: impl Into<Option<f64>>, message: &str) {
         if self.reporter().has_listener() {
             self.reporter().send(ReporterEvent::Progress(Progress {

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 /// # assert!(server.build().is_ok());
 /// ```
 ///
-/// Specification: `Icon` in the schema of 2025-11-25 and later.
+/// Specification: [icons](https://modelcontextprotocol.io/specification/2026-07-28/basic#icons).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Icon(Value);
 

@@ -4,6 +4,8 @@ use super::HandlerExit;
 use toolgate_core::{Content, PromptMessage, PromptResult};
 
 /// Message of a prompt: a role (user or assistant) and a content block.
+///
+/// Specification: [prompts](https://modelcontextprotocol.io/specification/2026-07-28/server/prompts).
 pub type Message = PromptMessage;
 
 /// Types that a prompt handler can return: user text, messages, or a complete prompt result.

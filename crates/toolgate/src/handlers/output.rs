@@ -47,6 +47,8 @@ pub trait IntoOutput {
 /// Wrapper for a tool's return value that is sent as `structuredContent`, and repeated as text for older clients.
 ///
 /// Revisions before 2026-07-28 allow only objects; any other value is sent to them as text.
+///
+/// Specification: [structured content](https://modelcontextprotocol.io/specification/2026-07-28/server/tools#structured-content).
 #[derive(Clone, Debug)]
 pub struct Structured<T>(pub T);
 

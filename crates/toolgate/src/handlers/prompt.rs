@@ -15,6 +15,8 @@ type PromptHandler =
 
 /// Prompt of an MCP server: its definition and its handler.
 ///
+/// Specification: [prompts](https://modelcontextprotocol.io/specification/2026-07-28/server/prompts).
+///
 /// ```
 /// use toolgate::{HandlerExit, Prompt, Server};
 ///

@@ -13,6 +13,8 @@ use toolgate_protocol::method::uri_template;
 type ContentsFuture = BoxFuture<'static, Result<Vec<ResourceContents>, HandlerExit>>;
 
 /// Resource of an MCP server: its definition and the handler that reads it.
+///
+/// Specification: [resources](https://modelcontextprotocol.io/specification/2026-07-28/server/resources).
 #[derive(Clone)]
 pub struct Resource {
     draft: DefinitionDraft,
@@ -21,6 +23,9 @@ pub struct Resource {
 }
 
 /// Resource template of an MCP server: its definition and the handler that reads the resources that match it.
+///
+/// Specification: [resource templates](https://modelcontextprotocol.io/specification/2026-07-28/server/resources#resource-templates),
+/// [RFC 6570](https://www.rfc-editor.org/rfc/rfc6570).
 #[derive(Clone)]
 pub struct ResourceTemplate {
     draft: DefinitionDraft,
@@ -97,8 +102,10 @@ impl<F: FnOnce() -> ResourceTemplate> IntoResourceTemplate for F {
     }
 }
 
-/// Values of the URI template variables (RFC 6570) in a requested resource URI, unchanged. They come from the caller:
+/// Values of the URI template variables ([RFC 6570]) in a requested resource URI, unchanged. They come from the caller:
 /// validate them before you use them in a file path.
+///
+/// [RFC 6570]: https://www.rfc-editor.org/rfc/rfc6570
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TemplateVariables(Vec<(String, String)>);
 
@@ -242,8 +249,10 @@ impl Resource {
 }
 
 impl ResourceTemplate {
-    /// Creates a resource template with a URI template (RFC 6570) and a name. Examples of a URI template:
+    /// Creates a resource template with a URI template ([RFC 6570]) and a name. Examples of a URI template:
     /// `file:///{+path}`, `note://{id}`.
+    ///
+    /// [RFC 6570]: https://www.rfc-editor.org/rfc/rfc6570
     pub fn new<F, Fut, R, E, C>(template: &str, name: &str, read: F) -> ResourceTemplate
     where
         F: Fn(TemplateVariables, Cx) -> Fut + Send + Sync + 'static,

@@ -20,6 +20,8 @@ type ToolHandler =
 ///
 /// Without annotations a tool counts as destructive.
 ///
+/// Specification: [tools](https://modelcontextprotocol.io/specification/2026-07-28/server/tools).
+///
 /// ```
 /// use serde_json::json;
 /// use toolgate::{HandlerExit, Server, Structured, Tool, handlers::TaskSupport};
@@ -208,6 +210,9 @@ impl Tool {
 
     /// Sets the tool's task support: with `Optional` a long call can become a task, with `Required` every call is one.
     /// A caller without task support waits, and its call is rejected if tasks are required.
+    ///
+    /// Specification: [tasks](https://modelcontextprotocol.io/extensions/tasks/overview),
+    /// [tasks of 2025-11-25](https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/tasks).
     pub fn task(mut self, support: TaskSupport) -> Tool {
         self.draft
             .set_nested("execution", "taskSupport", support.as_str());

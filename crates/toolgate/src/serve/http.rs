@@ -23,6 +23,8 @@ use toolgate_core::Caller;
 /// [`Http::without_stateless`], [`Http::without_sessions`], [`Http::without_http_sse`]. The example `axum_app` is a
 /// complete application.
 ///
+/// Specification: [Streamable HTTP](https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/streamable-http).
+///
 /// ```
 /// # use toolgate::handlers::Server;
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -108,7 +110,9 @@ impl Http {
     }
 
     /// Requires an OAuth access token that one of the resource's authorization servers issued for it. The service then
-    /// also serves its protected resource metadata (RFC 9728): mount it at the well-known path as well.
+    /// also serves its protected resource metadata ([RFC 9728]): mount it at the well-known path as well.
+    ///
+    /// Specification: [authorization](https://modelcontextprotocol.io/specification/2026-07-28/basic/authorization).
     ///
     /// ```
     /// use toolgate::auth::{Url, resource::{TrustedIssuer, ResourceServer}};
@@ -130,6 +134,8 @@ impl Http {
     /// # Ok(())
     /// # }
     /// ```
+    ///
+    /// [RFC 9728]: https://www.rfc-editor.org/rfc/rfc9728
     #[cfg(feature = "auth")]
     pub fn protected(mut self, resource: ResourceServer) -> Http {
         self.resource = Some(Arc::new(resource));

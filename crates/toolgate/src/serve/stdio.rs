@@ -43,6 +43,8 @@ impl std::error::Error for ServeError {
 /// complete within one second and are then cancelled, and their responses are written. To
 /// stop for another reason, or with another time limit, use [`edge::stdio::serve_until`].
 ///
+/// Specification: [stdio](https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/stdio).
+///
 /// ```no_run
 /// # use toolgate::handlers::Server;
 /// # async fn f() -> Result<(), toolgate::ServeError> {

@@ -10,7 +10,9 @@ const MAX_ASSERTION_BYTES: u64 = 64 << 10;
 
 type AssertionFn = dyn Fn() -> BoxFuture<'static, Result<Secret, AuthError>> + Send + Sync;
 
-/// Source of JWT assertions that an identity provider or a platform signs (RFC 7523).
+/// Source of JWT assertions that an identity provider or a platform signs ([RFC 7523]).
+///
+/// [RFC 7523]: https://www.rfc-editor.org/rfc/rfc7523
 #[derive(Clone)]
 pub struct AssertionSource(Arc<AssertionFn>);
 

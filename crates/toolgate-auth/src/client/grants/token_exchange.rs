@@ -30,7 +30,7 @@ const DEFAULT_LIFETIME_SECONDS: u64 = 60;
 /// Time for which a refused exchange is not repeated, so that a caller cannot flood the token endpoint.
 const EXCHANGE_REFUSAL_PAUSE: Duration = Duration::from_secs(2);
 
-/// Settings of an OAuth token exchange (RFC 8693): token endpoint, client, audience and scopes.
+/// Settings of an OAuth token exchange ([RFC 8693]): token endpoint, client, audience and scopes.
 ///
 /// ```
 /// use toolgate_auth::{
@@ -49,6 +49,8 @@ const EXCHANGE_REFUSAL_PAUSE: Duration = Duration::from_secs(2);
 /// # drop(caller);
 /// # Ok::<(), toolgate_auth::InvalidUrl>(())
 /// ```
+///
+/// [RFC 8693]: https://www.rfc-editor.org/rfc/rfc8693
 #[derive(Clone)]
 pub struct TokenExchange {
     endpoint: Url,
@@ -57,7 +59,9 @@ pub struct TokenExchange {
     scopes: ScopeSet,
 }
 
-/// Access token of a caller, as the subject of a token exchange (RFC 8693).
+/// Access token of a caller, as the subject of a token exchange ([RFC 8693]).
+///
+/// [RFC 8693]: https://www.rfc-editor.org/rfc/rfc8693
 #[derive(Clone)]
 pub struct SubjectToken {
     /// Access token of the caller.

@@ -79,7 +79,9 @@ impl OAuthClientBuilder {
         self
     }
 
-    /// Sets the client name for dynamic client registration (RFC 7591). Default: "Toolgate".
+    /// Sets the client name for dynamic client registration ([RFC 7591]). Default: "Toolgate".
+    ///
+    /// [RFC 7591]: https://www.rfc-editor.org/rfc/rfc7591
     pub fn name(mut self, name: &str) -> OAuthClientBuilder {
         self.0.identity.name = name.to_owned();
         self
@@ -160,7 +162,9 @@ impl OAuthClientBuilder {
         self
     }
 
-    /// Requests DPoP-bound tokens (RFC 9449) always. Default: only if the server requires them.
+    /// Requests DPoP-bound tokens ([RFC 9449]) always. Default: only if the server requires them.
+    ///
+    /// [RFC 9449]: https://www.rfc-editor.org/rfc/rfc9449
     pub fn always_dpop(mut self) -> OAuthClientBuilder {
         self.0.dpop = DpopPolicy::Always;
         self

@@ -62,7 +62,9 @@ impl OAuthClient {
         Ok(out)
     }
 
-    /// Revokes the tokens of a credential that is no longer stored, if its issuer supports revocation (RFC 7009).
+    /// Revokes the tokens of a credential that is no longer stored, if its issuer supports revocation ([RFC 7009]).
+    ///
+    /// [RFC 7009]: https://www.rfc-editor.org/rfc/rfc7009
     pub async fn revoke(&self, credential: &OAuthCredential) -> SignedOut {
         let issuer = credential.issuer.clone();
         match self.try_revoke(credential).await {

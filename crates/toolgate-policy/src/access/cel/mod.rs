@@ -48,6 +48,8 @@ impl Default for CelLimits {
 
 /// Compiled CEL condition (Common Expression Language) of an access rule or grant. Cheap to clone.
 ///
+/// Standard: [Common Expression Language](https://github.com/google/cel-spec/blob/master/doc/langdef.md).
+///
 /// ```
 /// use serde_json::json;
 /// use toolgate_core::{CallArguments, Caller, Item, Json};

@@ -6,6 +6,8 @@ use toolgate_core::{Call, Caller, Item};
 
 /// Everything about a call that must match for a person's approval to authorize it: caller, item, definition,
 /// arguments.
+///
+/// Standard: [canonical JSON, RFC 8785](https://www.rfc-editor.org/rfc/rfc8785).
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct ApprovalBinding {

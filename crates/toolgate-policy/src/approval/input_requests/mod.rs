@@ -18,6 +18,8 @@ use toolgate_core::{
 };
 
 /// Policy for form elicitations (`elicitation/create`) that servers send.
+///
+/// Specification: [form mode security](https://modelcontextprotocol.io/specification/2026-07-28/client/elicitation#form-mode-security).
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum ElicitationPolicy {
@@ -31,6 +33,8 @@ pub enum ElicitationPolicy {
 }
 
 /// Policy for sampling requests (`sampling/createMessage`) that servers send.
+///
+/// Specification: [sampling](https://modelcontextprotocol.io/specification/2026-07-28/client/sampling).
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum SamplingPolicy {
@@ -47,6 +51,9 @@ pub enum SamplingPolicy {
 
 /// Policy for servers' input requests to the client: elicitation, sampling and roots. Disabled capabilities are not
 /// offered to the server either.
+///
+/// Specification: [elicitation](https://modelcontextprotocol.io/specification/2026-07-28/client/elicitation),
+/// [sampling](https://modelcontextprotocol.io/specification/2026-07-28/client/sampling).
 ///
 /// ```
 /// use toolgate_policy::{

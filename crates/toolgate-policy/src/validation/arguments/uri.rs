@@ -8,6 +8,8 @@ use crate::{
 use toolgate_core::SchemaViolation;
 
 /// Accepted spellings of resource URIs in calls (`resources/read`): canonical ones or all.
+///
+/// Standard: [URL Standard](https://url.spec.whatwg.org/).
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum UriSpelling {

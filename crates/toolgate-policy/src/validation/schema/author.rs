@@ -9,6 +9,8 @@ use toolgate_core::{Definition, Item, Json, Origin};
 
 /// Returns `Ok` if validation can check every keyword of a tool's `inputSchema` and `outputSchema` within the bounds.
 ///
+/// Specification: [JSON Schema usage](https://modelcontextprotocol.io/specification/2026-07-28/basic#json-schema-usage).
+///
 /// ```
 /// use serde_json::json;
 /// use toolgate_core::{Definition, Json};

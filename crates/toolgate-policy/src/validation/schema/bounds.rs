@@ -7,6 +7,8 @@ use std::{collections::HashMap, time::Duration};
 use toolgate_core::Json;
 
 /// Bounds on the size and cost of one JSON Schema of a tool. A tool with a schema that exceeds them is withheld.
+///
+/// Specification: [composition keywords](https://modelcontextprotocol.io/specification/2026-07-28/basic#composition-keyword-resource-use).
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub struct SchemaBounds {

@@ -211,6 +211,8 @@ impl Client {
     /// Completes a prompt argument (`completion/complete`), of which `value` is typed so far. `known` holds the
     /// arguments that are already set. The result is empty if the server does not support completion.
     ///
+    /// Specification: [completion](https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/completion).
+    ///
     /// ```
     /// # async fn f(client: toolgate::Client) -> Result<(), toolgate::Error> {
     /// for prompt in client.prompts().await? {

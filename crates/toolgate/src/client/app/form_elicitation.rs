@@ -7,6 +7,8 @@ use toolgate_protocol::json::ObjectWriter;
 /// Form elicitation (`elicitation/create`): a form that a server asks the user to fill in.
 ///
 /// Show which server asks, and let the user decline or cancel. Never collect secrets with a form.
+///
+/// Specification: [form mode elicitation](https://modelcontextprotocol.io/specification/2026-07-28/client/elicitation#form-mode-elicitation-requests).
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct FormElicitation {

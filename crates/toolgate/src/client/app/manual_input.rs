@@ -11,6 +11,8 @@ use toolgate_core::{Call, Error, InputRequestKind, InputRequests, Json, Round};
 
 /// Kind of input request that an application answers by hand; see
 /// [`ClientBuilder::manual_input`](super::ClientBuilder::manual_input).
+///
+/// Specification: [multi round-trip requests](https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/mrtr).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum InputKind {

@@ -6,6 +6,8 @@ use toolgate_core::{Content, Error, ErrorKind, Json, ToolResult};
 /// Result of a tool call (`tools/call`) of a client. A failure of the tool itself is also a result: see
 /// [`CallResult::is_error`], and give it to the model.
 ///
+/// Specification: [tool result](https://modelcontextprotocol.io/specification/2026-07-28/server/tools#tool-result).
+///
 /// ```
 /// use toolgate::CallResult;
 ///

@@ -7,6 +7,8 @@ use toolgate_core::{Json, SamplingContent, SamplingMessage, SamplingParams, Samp
 ///
 /// Let a person review the request before the model sees it, and the answer before it is sent.
 ///
+/// Specification: [sampling](https://modelcontextprotocol.io/specification/2026-07-28/client/sampling).
+///
 /// ```no_run
 /// use toolgate::{Client, client::{SamplingRequest, SamplingResponse}};
 ///

@@ -81,7 +81,8 @@ pub struct TaskState {
 /// # }
 /// ```
 ///
-/// Source: `tasks` of 2025-11-25, and the extension `io.modelcontextprotocol/tasks`.
+/// Specification: [tasks](https://modelcontextprotocol.io/extensions/tasks/overview),
+/// [tasks of 2025-11-25](https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/tasks).
 #[derive(Clone)]
 pub struct TaskHandle {
     client: Client,

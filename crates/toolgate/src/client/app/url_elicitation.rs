@@ -8,6 +8,8 @@ use toolgate_core::Json;
 /// agreed. Use a browser that neither the application nor the model can observe. Never prefetch the page. Warn the user
 /// if [`UrlElicitation::has_lookalike_host`] says that the host can resemble another one.
 ///
+/// Specification: [safe URL handling](https://modelcontextprotocol.io/specification/2026-07-28/client/elicitation#safe-url-handling).
+///
 /// ```no_run
 /// use toolgate::{Client, client::UrlElicitation, handlers::ask::Reply};
 ///

@@ -24,6 +24,8 @@ const MIN_REDACTED_BYTES: usize = 7;
 /// Options for a client's HTTP connections to an MCP server: time-out, headers and credentials. The `Debug` output
 /// contains no header values.
 ///
+/// Specification: [Streamable HTTP](https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/streamable-http).
+///
 /// ```
 /// use toolgate::{Client, client::{HeaderError, HttpOptions}};
 ///

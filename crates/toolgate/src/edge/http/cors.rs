@@ -26,6 +26,8 @@ const EXPOSED_HEADERS: HeaderValue =
 const PREFLIGHT_MAX_AGE_SECONDS: HeaderValue = HeaderValue::from_static("600");
 
 /// Allowed `Origin` of a cross-site request to the MCP endpoint. It writes the CORS headers of the response.
+///
+/// Standard: [CORS protocol](https://fetch.spec.whatwg.org/#http-cors-protocol).
 #[derive(Clone, Debug)]
 pub struct AllowedOrigin(HeaderValue);
 

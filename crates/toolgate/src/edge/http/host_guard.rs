@@ -6,6 +6,8 @@ use http::{HeaderMap, HeaderName, Request, header};
 ///
 /// Host and Origin are checked separately, each against an exact list. The Host check rejects DNS rebinding, where a
 /// web page resolves its own name to this machine. The Origin check rejects pages of other sites.
+///
+/// Specification: [security of Streamable HTTP](https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/streamable-http).
 #[derive(Clone, Debug)]
 pub struct HostGuard {
     hosts: Vec<String>,

@@ -106,6 +106,9 @@ impl Default for HttpLimits {
 /// | `GET …/sse` without a session id | HTTP+SSE: the event stream | 2024-11-05 |
 /// | `POST …/messages?sessionId=…` | HTTP+SSE: the messages | 2024-11-05 |
 ///
+/// Specification: [Streamable HTTP](https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/streamable-http),
+/// [HTTP of 2025-11-25](https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#streamable-http).
+///
 /// ```
 /// use std::time::Duration;
 /// use http::{Request, Response, StatusCode};

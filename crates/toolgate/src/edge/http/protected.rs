@@ -55,7 +55,9 @@ pub fn token_end(
     }
 }
 
-/// Returns the response with the protected resource metadata (RFC 9728), which needs no token.
+/// Returns the response with the protected resource metadata ([RFC 9728]), which needs no token.
+///
+/// [RFC 9728]: https://www.rfc-editor.org/rfc/rfc9728
 pub fn metadata_response(resource: &ResourceServer, method: &Method) -> Response<Body> {
     if method != Method::GET {
         let mut response = super::empty_response(StatusCode::METHOD_NOT_ALLOWED);

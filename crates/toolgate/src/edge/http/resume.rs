@@ -23,6 +23,8 @@ use tokio::{runtime::Handle, task::AbortHandle};
 const MAX_STREAMS_PER_SESSION: usize = 256;
 
 /// Limits on the events that are stored so that clients can resume an SSE stream (`Last-Event-ID`).
+///
+/// Specification: [resumability of 2025-11-25](https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#resumability-and-redelivery).
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct ResumeLimits {

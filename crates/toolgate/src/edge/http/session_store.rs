@@ -24,6 +24,8 @@ use toolgate_protocol::{
 /// flight, resource subscriptions and the log level are not restored. At any time, only one process may serve a
 /// session.
 ///
+/// Specification: [session management of 2025-11-25](https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#session-management).
+///
 /// ```
 /// use std::{collections::HashMap, sync::Mutex};
 /// use toolgate::{Error, core::BoxFuture, edge::http::SessionStore};
@@ -72,6 +74,8 @@ pub trait SessionStore: Send + Sync + 'static {
 /// Within one process, streams are resumed from memory, bounded by [`ResumeLimits`](super::ResumeLimits). This store is
 /// read for streams of an earlier process only. The process that served a stream is then gone, so the stream ends after
 /// the events that were stored. The store bounds its own size; an event is at most as long as a result.
+///
+/// Specification: [resumability of 2025-11-25](https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#resumability-and-redelivery).
 ///
 /// ```
 /// use std::{collections::BTreeMap, sync::Mutex};

@@ -24,6 +24,9 @@ pub(crate) use table::TaskTable;
 use std::time::Duration;
 
 /// Limits of the MCP tasks of a server: number, lifetime, size of results and polling.
+///
+/// Specification: [tasks](https://modelcontextprotocol.io/extensions/tasks/overview),
+/// [tasks of 2025-11-25](https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/tasks).
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct TaskLimits {

@@ -24,6 +24,8 @@ use toolgate_policy::SchemaBounds;
 /// Returns the JSON Schema of a tool's arguments: of the JSON that `T` is deserialized from. Its root is an object,
 /// because tool arguments are.
 ///
+/// Specification: [JSON Schema usage](https://modelcontextprotocol.io/specification/2026-07-28/basic#json-schema-usage).
+///
 /// # Errors
 /// The type is not deserialized from an object, or the schema exceeds the size or depth limit.
 pub fn input_schema<T: JsonSchema>() -> Result<Value, String> {
@@ -34,6 +36,8 @@ pub fn input_schema<T: JsonSchema>() -> Result<Value, String> {
 }
 
 /// Returns the JSON Schema of a tool's structured content: of the JSON that `T` is serialized to.
+///
+/// Specification: [output schema](https://modelcontextprotocol.io/specification/2026-07-28/server/tools#output-schema).
 ///
 /// ```
 /// use toolgate::handlers::schema::{input_schema, output_schema};
