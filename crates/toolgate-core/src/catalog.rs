@@ -268,6 +268,7 @@ impl Item {
     pub const SKILL_PREFIX: &str = "skill:";
 
     /// Returns true if a URI other than its own belongs to the item: it matches the template or names a skill's file.
+    #[doc(hidden)]
     pub fn matches_uri(&self, uri: &str) -> bool {
         match self.kind() {
             ItemKind::Template => uri_template::matches_template(self.def.name(), uri),

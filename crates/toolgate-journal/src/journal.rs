@@ -169,6 +169,7 @@ impl AuditJournal {
     ///
     /// # Errors
     /// As [`enqueue`](Self::enqueue).
+    #[doc(hidden)]
     pub fn enqueue_signed(&self, entry: AuditEntry) -> Result<(), Error> {
         self.send(entry, None, true)
     }

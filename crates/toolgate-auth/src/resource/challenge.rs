@@ -174,6 +174,7 @@ impl TokenRejection {
     }
 
     /// Returns whether the rejected request carried an invalid token.
+    #[doc(hidden)]
     pub fn had_invalid_token(&self) -> bool {
         self.had_invalid_token
     }

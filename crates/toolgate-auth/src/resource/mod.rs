@@ -168,6 +168,7 @@ impl ResourceServer {
     /// Takes over the remembered DPoP proofs of the resource server that this one replaces. None of them can then be
     /// replayed.
     #[must_use]
+    #[doc(hidden)]
     pub fn with_proofs_of(mut self, previous: &ResourceServer) -> ResourceServer {
         self.proofs = previous.proofs.clone();
         self
@@ -208,6 +209,7 @@ impl ResourceServer {
     ///
     /// # Errors
     /// [`TokenRejection`]: as for [`authenticate`](ResourceServer::authenticate).
+    #[doc(hidden)]
     pub async fn authenticate_at(
         &self,
         address: &Url,
@@ -224,17 +226,20 @@ impl ResourceServer {
 
     /// Creates the rejection of invalid credentials that are not an access token, for example an API key. It has the
     /// challenge of an invalid token and the given text for the user.
+    #[doc(hidden)]
     pub fn reject_credentials(&self, user_message: &'static str) -> TokenRejection {
         self.reject(RejectionReason::Invalid(user_message), now())
             .with_message(user_message)
     }
 
     /// Creates the rejection of a request without credentials.
+    #[doc(hidden)]
     pub fn reject_missing(&self) -> TokenRejection {
         self.reject(RejectionReason::MissingToken, now())
     }
 
     /// Creates the rejection of credentials that cannot be parsed, with the reason.
+    #[doc(hidden)]
     pub fn reject_malformed(&self, reason: &'static str) -> TokenRejection {
         self.reject(RejectionReason::Malformed(reason), now())
     }

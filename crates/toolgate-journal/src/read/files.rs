@@ -55,6 +55,7 @@ impl SegmentFile {
     ///
     /// # Errors
     /// The file cannot be read.
+    #[doc(hidden)]
     pub fn line_at(&self, at: u64) -> io::Result<Option<SegmentLine>> {
         let mut file = File::open(&self.path)?;
         // A line begins after a newline.

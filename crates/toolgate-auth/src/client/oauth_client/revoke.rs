@@ -39,6 +39,7 @@ impl OAuthClient {
     ///
     /// # Errors
     /// The store cannot be read or written.
+    #[doc(hidden)]
     pub async fn sign_out_then(
         &self,
         forgotten: impl FnOnce() + Send,

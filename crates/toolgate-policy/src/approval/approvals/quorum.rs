@@ -42,6 +42,7 @@ impl QuorumRules {
     }
 
     /// Returns the number of different approvers that a call needs. `uri` selects the resource of a template.
+    #[doc(hidden)]
     pub fn required_approvers(&self, caller: &Caller, item: &Item, uri: &str) -> u32 {
         let names = names::of(item, Some(uri));
         let speaks = |rule: &&QuorumRule| {
