@@ -1,7 +1,9 @@
 //! `cargo xtask bench`: our server and client beside others and beside the bare limit; writes `docs/performance.md`.
+//! `cargo xtask bench gateway`: the gateway beside a bare proxy; writes `docs/gateway-performance.md`.
 
 use crate::report::Report;
 use crate::run::{cargo, command, must, output, root, which};
+use std::process::Command;
 
 /// What it needs besides, and for what.
 const NEEDED: [(&str, &str); 2] = [
@@ -23,8 +25,8 @@ pub(crate) fn lock() -> Result<(), String> {
     })
 }
 
-/// Builds the peers, a workspace of their own, and measures them.
-pub(crate) fn all(report: &mut Report) {
+/// Builds the peers, a workspace of their own, and measures them; with `gateway`, the gateway.
+pub(crate) fn all(report: &mut Report, gateway: bool) {
     let missing = NEEDED.iter().filter(|(name, _)| which(name).is_none());
     for (name, why) in missing.clone() {
         report.step(name, || Err(format!("not installed: {why}")));
@@ -38,12 +40,35 @@ pub(crate) fn all(report: &mut Report) {
         build.args(["build", "--release", "--locked"]);
         must(build.current_dir(&folder))
     });
+    if gateway {
+        report.step("the gateway", || must(&mut build_gateway()));
+    }
     report.step("the figures", || {
         let mut measure = command(folder.join("target/release/measure"));
-        must(
-            measure
-                .arg("--write")
-                .arg(root().join("docs/performance.md")),
-        )
+        let page = match gateway {
+            true => {
+                measure.arg("gateway");
+                "docs/gateway-performance.md"
+            }
+            false => "docs/performance.md",
+        };
+        must(measure.arg("--write").arg(root().join(page)))
     });
+}
+
+/// Returns the command that builds the gateway as it is released, but for the clock: rustix reads it with libc, because
+/// callgrind cannot run the vDSO calls of its other backend.
+fn build_gateway() -> Command {
+    let mut build = cargo();
+    build.args([
+        "build",
+        "--release",
+        "--locked",
+        "-p",
+        "toolgate-cli",
+        "--target-dir",
+    ]);
+    build.arg(root().join("bench/target/gateway"));
+    build.env("RUSTFLAGS", "--cfg=rustix_use_libc");
+    build
 }

@@ -57,6 +57,8 @@ const USAGE: &str = "usage: cargo xtask check | test | install | docs | api | re
   install  only puts the real clients and servers into the target folder
   interop  the real clients and servers of every revision, with those of the Rust SDK, and published servers; writes docs/interop.md
   bench    our server and client beside others and the bare limit, instructions and calls/s; writes docs/performance.md
+  bench gateway
+           the gateway beside a bare proxy: CPU, latency, calls/s, instructions; writes docs/gateway-performance.md
   adapters the adapters for agent frameworks in adapters/, a workspace of their own, with their tests
   conformance [RUN]... [--skip-install] [--url URL] [--client COMMAND]
            the official suite against our server, gateway and client, or those that are given;
@@ -103,7 +105,10 @@ fn main() -> ExitCode {
             package::all(&mut report);
         }
         "interop" => interop::all(&mut report),
-        "bench" => bench::all(&mut report),
+        "bench" => {
+            let gateway = std::env::args().nth(2).as_deref() == Some("gateway");
+            bench::all(&mut report, gateway);
+        }
         "adapters" => adapters::all(&mut report),
         "conformance" => return conformance(),
         _ => return usage(),

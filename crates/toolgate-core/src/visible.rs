@@ -28,7 +28,12 @@ pub fn visible_line(text: &str) -> String {
 /// the same JSON.
 #[doc(hidden)]
 pub fn escape_bidi(text: &str) -> Cow<'_, str> {
-    if !text.contains(is_steering) {
+    // Almost all text is ASCII, of which only DEL is escaped.
+    let has_steering = match text.is_ascii() {
+        true => text.as_bytes().contains(&0x7F),
+        false => text.contains(is_steering),
+    };
+    if !has_steering {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len());

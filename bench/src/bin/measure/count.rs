@@ -27,15 +27,11 @@ pub fn instructions(load: &Load, peer: &Peer) -> Option<f64> {
         }),
         // Callgrind is told when the calls begin and when they have ended.
         false => {
-            let dump = file.with_extension("callgrind.1");
+            let mut counted = 0.0;
             served(load, peer, load.counted, callgrind(&file), |pid, calls| {
-                tell("--zero", pid);
-                calls();
-                tell("--dump", pid);
+                counted = between(&file, pid, calls);
             });
-            let each = total(&dump) / load.counted as f64;
-            let _ = fs::remove_file(dump);
-            each
+            counted / load.counted as f64
         }
     };
     let _ = fs::remove_file(&file);
@@ -44,11 +40,22 @@ pub fn instructions(load: &Load, peer: &Peer) -> Option<f64> {
 }
 
 /// A command that counts what stands behind it, into a file.
-fn callgrind(file: &Path) -> Command {
+pub fn callgrind(file: &Path) -> Command {
     let mut wrap = Command::new("valgrind");
     wrap.args(["--tool=callgrind", "--quiet"]);
     wrap.arg(format!("--callgrind-out-file={}", file.display()));
     wrap
+}
+
+/// Returns the instructions of a process under callgrind while `calls` runs.
+pub fn between(file: &Path, pid: u32, mut calls: impl FnMut()) -> f64 {
+    tell("--zero", pid);
+    calls();
+    tell("--dump", pid);
+    let dump = file.with_extension("callgrind.1");
+    let counted = total(&dump);
+    let _ = fs::remove_file(dump);
+    counted
 }
 
 /// Tells callgrind something about the process that it counts, and waits until it has done so.
@@ -106,6 +113,6 @@ fn served(
     pipes.end();
 }
 
-fn file(tool: &str) -> PathBuf {
+pub fn file(tool: &str) -> PathBuf {
     std::env::temp_dir().join(format!("toolgate-bench-{}.{tool}", id()))
 }

@@ -36,11 +36,20 @@ impl Http {
         let output = child.stdout.take().expect("its output");
         let read = BufReader::new(output).read_line(&mut said);
         read.expect("it says its port");
+        let input = child.stdin.take();
+        let mut http = Http::connect(child, port(&said).expect("a port"));
+        http.input = input;
+        http.serves_on = said.starts_with('{');
+        http
+    }
+
+    /// Connects to a child that serves this port until it is killed.
+    pub fn connect(child: Child, port: u16) -> Http {
         Http {
-            input: child.stdin.take(),
-            serves_on: said.starts_with('{'),
+            input: None,
+            serves_on: true,
             child,
-            port: port(&said).expect("a port"),
+            port,
             free: Vec::new(),
             busy: VecDeque::new(),
             sessions: VecDeque::new(),

@@ -117,18 +117,40 @@ pub fn run<T>(
 
 /// Makes these calls, as many in flight as may be, and checks each answer.
 fn answered(load: &Load, calls: RangeInclusive<u64>, pipes: &mut Wire) {
+    answered_with(load, calls, pipes, &mut |_, _| {});
+}
+
+/// A call is sent, or its answer has arrived.
+#[derive(Clone, Copy)]
+pub enum Moment {
+    /// It is sent.
+    Sent,
+    /// It is answered.
+    Answered,
+}
+
+/// The same, and `watch` is told of each call by its number, counted from 0.
+pub fn answered_with(
+    load: &Load,
+    calls: RangeInclusive<u64>,
+    pipes: &mut Wire,
+    watch: &mut impl FnMut(usize, Moment),
+) {
     let (first, last) = calls.into_inner();
     let (mut next, mut left) = (first, last + 1 - first);
     let mut answered = vec![false; left as usize];
     let mut line = String::new();
     while left > 0 {
         while next <= last && next - first < load.flight + answered.len() as u64 - left {
-            pipes.say(&load.request(next));
+            let request = load.request(next);
+            watch((next - first) as usize, Moment::Sent);
+            pipes.say(&request);
             next += 1;
         }
         pipes.flush();
         pipes.hear(&mut line);
         let index = (load.check(&line) - first) as usize;
+        watch(index, Moment::Answered);
         assert!(
             !std::mem::replace(&mut answered[index], true),
             "one answer for each call"
@@ -170,7 +192,7 @@ pub fn cores() -> &'static [usize] {
 }
 
 /// Stays on this core; what is started from here on does so as well.
-fn stay(core: usize) {
+pub fn stay(core: usize) {
     let mut set = CpuSet::new();
     set.set(core);
     sched_setaffinity(None, &set).expect("a core of its own");

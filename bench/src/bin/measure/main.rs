@@ -4,6 +4,8 @@
 //! page; with `--count` without the clock, which says little where others work on the same machine; `--rounds N` times fewer
 //! or more than five rounds.
 //! `measure count WORKLOAD PEER` counts the instructions of one call and `measure system WORKLOAD PEER` its system calls;
+//! `measure gateway` measures the gateway, with the same options; `measure gateway-time WORKLOAD GATEWAY` and
+//! `measure gateway-count WORKLOAD GATEWAY` measure one row of it.
 //! `measure time WORKLOAD PEER` says the calls/s; `measure cold PEER` how long a start takes, and `measure idle PEER` what a
 //! session and a stream take up.
 
@@ -11,6 +13,7 @@ mod apart;
 mod bad;
 mod client;
 mod count;
+mod gateway;
 mod http;
 mod load;
 mod page;
@@ -34,6 +37,21 @@ fn main() {
             apart::tell();
             let load = workload(load);
             one(what, load, named(peer, load.client));
+        }
+        ["gateway-time", load, proxy] => {
+            apart::tell();
+            gateway::time(load, proxy);
+        }
+        ["gateway-count", load, proxy] => {
+            apart::tell();
+            gateway::instructions(load, proxy);
+        }
+        ["gateway", ..] => {
+            let whole = Whole::read();
+            let rows = gateway::rows(&whole.only, whole.rounds, whole.clock);
+            if let Some(path) = toolgate_bench::word("--write") {
+                gateway::write(&path, &rows).expect("the page");
+            }
         }
         ["cold", peer] => {
             apart::tell();

@@ -115,25 +115,22 @@ pub fn thousands(count: f64) -> String {
 const BEGIN: &str = "<!-- measured: written by `cargo xtask bench` -->\n";
 const END: &str = "<!-- end of measured -->\n";
 
-/// Puts the rows into the page; what stands around them stays.
+/// Puts the rows into the page.
 pub fn write(path: &str, rows: &[Row], sizes: &[Size]) -> io::Result<()> {
+    write_measured(path, &table(rows, sizes))
+}
+
+/// Puts measured text into the page; what stands around it stays.
+pub fn write_measured(path: &str, text: &str) -> io::Result<()> {
     let page = fs::read_to_string(path)?;
     let (head, rest) = page.split_once(BEGIN).ok_or(io::ErrorKind::InvalidData)?;
     let (_, tail) = rest.split_once(END).ok_or(io::ErrorKind::InvalidData)?;
-    fs::write(
-        path,
-        format!("{head}{BEGIN}{}{END}{tail}", table(rows, sizes)),
-    )
+    fs::write(path, format!("{head}{BEGIN}{text}{END}{tail}"))
 }
 
 /// The tables in turn, each under its words.
 fn table(rows: &[Row], sizes: &[Size]) -> String {
-    let mut text = format!(
-        "\nMeasured {} on {}; profile `{}`.\n",
-        said("date", &["-u", "+%F"]),
-        machine(),
-        profile(),
-    );
+    let mut text = occasion();
     put(
         &mut text,
         "What was wanted of toolgate, by the median of the rounds:",
@@ -160,6 +157,16 @@ fn table(rows: &[Row], sizes: &[Size]) -> String {
     );
     text.push('\n');
     text
+}
+
+/// Says when, where and with which build it was measured.
+pub fn occasion() -> String {
+    format!(
+        "\nMeasured {} on {}; profile `{}`.\n",
+        said("date", &["-u", "+%F"]),
+        machine(),
+        profile(),
+    )
 }
 
 /// The rows of servers, or of clients.

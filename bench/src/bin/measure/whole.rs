@@ -21,7 +21,7 @@ pub struct Whole {
     /// True if time is measured.
     pub clock: bool,
     /// Rounds of a timing; each has all peers, forwards or backwards in turn.
-    rounds: u32,
+    pub rounds: u32,
     begin: Instant,
 }
 

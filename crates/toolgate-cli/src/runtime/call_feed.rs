@@ -105,6 +105,13 @@ impl CallFeed {
         let _ = self.feed.send((name, value.to_string()));
     }
 
+    /// Sends the state of a call to the console, if anybody watches.
+    fn send_call(&self, call: &DisplayedCall) {
+        if self.is_watched() {
+            self.send("call", &call.json());
+        }
+    }
+
     /// Stores the catalog of one item kind.
     pub(crate) fn set_catalog(&self, kind: ItemKind, catalog: Catalog) {
         self.lock_catalogs()[kind as usize] = catalog;
@@ -167,9 +174,7 @@ impl CallFeed {
         let mut calls = self.lock_calls();
         if let Some(call) = calls.iter_mut().find(|c| &*c.id == id) {
             change(call);
-            if self.is_watched() {
-                self.send("call", &call.json());
-            }
+            self.send_call(call);
         }
     }
 
@@ -185,12 +190,12 @@ impl CallObserver for CallFeed {
             // A duplicate request of a round does not hide the running one.
             if known.state != "running" {
                 known.state = "judging";
-                self.send("call", &known.json());
+                self.send_call(known);
             }
             return;
         }
         let shown = DisplayedCall::new(call, self.find_item(call).as_deref());
-        self.send("call", &shown.json());
+        self.send_call(&shown);
         calls.push_front(shown);
         calls.truncate(MAX_LISTED_CALLS);
     }

@@ -18,7 +18,7 @@ use crate::{
 use futures_util::FutureExt;
 use http::{HeaderValue, Method, Request, Response, StatusCode, header};
 use hyper::body::Incoming;
-use std::{net::IpAddr, sync::Arc};
+use std::{net::IpAddr, pin::pin, sync::Arc};
 use toolgate::{
     Caller,
     edge::{
@@ -109,14 +109,14 @@ impl HttpRoutes {
             MCP_PATH | SSE_PATH | MESSAGES_PATH => true,
             path => public(path),
         });
-        let Some(page) = page else {
-            return self.route(door, from, request).await;
-        };
-        let mut response = match page.preflight(&request) {
+        let preflight = page.as_ref().and_then(|page| page.preflight(&request));
+        let mut response = match preflight {
             Some(response) => response,
             None => self.route(door, from, request).await,
         };
-        page.add_headers(&mut response);
+        if let Some(page) = page {
+            page.add_headers(&mut response);
+        }
         response
     }
 
@@ -145,8 +145,13 @@ impl HttpRoutes {
                 }
             }
             (&Method::GET, "/") => self.console.page("index.html"),
-            (_, path) if path.starts_with(SIGN_IN_PATH) => self.sign_in(door, from, request).await,
-            (_, path) if path.starts_with("/console/") => self.console.answer(request).await,
+            // Boxed, as all rare branches here: the future of a call stays small, and moving it stays cheap.
+            (_, path) if path.starts_with(SIGN_IN_PATH) => {
+                Box::pin(self.sign_in(door, from, request)).await
+            }
+            (_, path) if path.starts_with("/console/") => {
+                Box::pin(self.console.answer(request)).await
+            }
             _ => text_response(
                 StatusCode::NOT_FOUND,
                 "not found; the MCP endpoint is /mcp, the console is /",
@@ -169,15 +174,16 @@ impl HttpRoutes {
             expired: over,
         } = match entered.await {
             Ok(entered) => entered,
-            Err(out) => return self.reject(door, from, &request, out).await,
+            Err(out) => return Box::pin(self.reject(door, from, &request, out)).await,
         };
+        let mut served = pin!(self.serve_mcp(door, caller, request));
         let response = match withdrawn {
-            None => self.serve_mcp(door, caller, request).await,
+            None => served.await,
             Some(withdrawn) => {
                 // Revoking a key ends everything that it began: a stream, and a call that has no stream yet.
                 let withdrawn = withdrawn.shared();
                 let response = tokio::select! {
-                    response = self.serve_mcp(door, caller, request) => response,
+                    response = &mut served => response,
                     () = withdrawn.clone() => return rejection_response(&door.invalid_credentials(KEY_REVOKED_MESSAGE.to_owned(), KEY_REVOKED_MESSAGE)),
                 };
                 response.map(|body| body.end_when(withdrawn.boxed()))
@@ -198,7 +204,7 @@ impl HttpRoutes {
     ) -> Response<Body> {
         let response = match request.uri().path() {
             SSE_PATH => self.endpoint.sse(&caller, &request, MESSAGES_PATH),
-            MESSAGES_PATH => self.endpoint.messages(&caller, request).await,
+            MESSAGES_PATH => Box::pin(self.endpoint.messages(&caller, request)).await,
             _ => self.endpoint.handle(caller, request).await,
         };
         match &door.resource {

@@ -35,7 +35,8 @@ impl SupervisedServer {
     /// Sends a call over the current connection.
     pub(super) async fn send_call(&self, call: Call) -> Result<Outcome, Error> {
         if let Some(callers) = &self.caller_connections {
-            return callers.call(self, call).await;
+            // Boxed, because it may connect.
+            return Box::pin(callers.call(self, call)).await;
         }
         let called = self.call_shared(call).await;
         called.map_err(|error| self.explain_error(error))

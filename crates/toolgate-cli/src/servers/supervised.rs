@@ -347,7 +347,7 @@ impl SupervisedServer {
         let seat = self.wait_until_settled(StartWait::Call, true).await;
         let remote = seat.remote.as_ref().ok_or_else(|| self.down_error(&seat))?;
         if let Some(judged) = judged {
-            self.check_still_offered(remote, &call, &judged).await?;
+            Box::pin(self.check_still_offered(remote, &call, &judged)).await?;
         }
         remote.call(call).await
     }
@@ -422,7 +422,8 @@ impl Service for SupervisedServer {
         Box::pin(async move {
             let kind = ask.kind;
             if let Some(callers) = &self.caller_connections {
-                let listed = callers.list(self, ask).await;
+                // Boxed, because it may connect: the future of a shared connection stays small.
+                let listed = Box::pin(callers.list(self, ask)).await;
                 if self.is_account_specific(kind) {
                     return listed;
                 }
@@ -442,8 +443,8 @@ impl Service for SupervisedServer {
             match self.send_call(call).await {
                 Err(error) => match self.reopen_for_input(&again, &error) {
                     // A server without a newer revision would fail the same way.
-                    Some(true) if self.carries_input_by_result().await => {
-                        self.send_call(again).await
+                    Some(true) if Box::pin(self.carries_input_by_result()).await => {
+                        Box::pin(self.send_call(again)).await
                     }
                     Some(true) => Err(error),
                     Some(false) => Err(self.not_resent_error(error)),

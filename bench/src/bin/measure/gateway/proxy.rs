@@ -1,0 +1,222 @@
+//! Gateways that are measured, and the servers behind them.
+
+use super::GatewayLoad;
+use crate::{http::Http, peer::Peer, wire::Wire};
+use std::{
+    fs,
+    io::{BufRead, BufReader},
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    thread,
+};
+
+/// What stands between the client and the server.
+pub struct Proxy {
+    /// Name in the table and on the command line.
+    pub name: &'static str,
+    /// Its program.
+    kind: Kind,
+}
+
+enum Kind {
+    /// Nothing: the client calls the server.
+    Direct,
+    /// A hyper proxy that reads nothing of the messages.
+    Bare,
+    /// The gateway.
+    Toolgate {
+        /// `mode` of `[audit]`.
+        audit: &'static str,
+        /// True if the data directory is on a disk; otherwise it is in memory (tmpfs).
+        disk: bool,
+    },
+}
+
+/// All of them; the second one is the anchor.
+pub const PROXIES: [Proxy; 6] = [
+    Proxy {
+        name: "direct",
+        kind: Kind::Direct,
+    },
+    Proxy {
+        name: "bare proxy",
+        kind: Kind::Bare,
+    },
+    toolgate("toolgate, tmpfs, end", "end", false),
+    toolgate("toolgate, tmpfs, strict", "strict", false),
+    toolgate("toolgate, disk, end", "end", true),
+    toolgate("toolgate, disk, strict", "strict", true),
+];
+
+const fn toolgate(name: &'static str, audit: &'static str, disk: bool) -> Proxy {
+    let kind = Kind::Toolgate { audit, disk };
+    Proxy { name, kind }
+}
+
+/// A gateway that runs, with the server behind it.
+pub struct Running {
+    /// The connections to it.
+    pub wire: Wire,
+    /// Process whose usage counts.
+    pub pid: u32,
+    upstream: Option<Http>,
+    data: Option<PathBuf>,
+}
+
+impl Proxy {
+    /// Returns whether it can stand in front of the server of this workload.
+    pub fn takes(&self, load: &GatewayLoad) -> bool {
+        !load.stdio || matches!(self.kind, Kind::Toolgate { .. })
+    }
+
+    /// Returns whether callgrind counts its instructions: the disk makes no difference to them.
+    pub fn is_counted(&self) -> bool {
+        !matches!(self.kind, Kind::Direct | Kind::Toolgate { disk: true, .. })
+    }
+
+    /// Starts the server, and this gateway in front of it. `enter` is called between the two, and `wrap` stands before the
+    /// command of the gateway.
+    pub fn start(
+        &self,
+        load: &GatewayLoad,
+        wrap: Option<Command>,
+        enter: impl FnOnce(),
+    ) -> Running {
+        let upstream = (!load.stdio).then(|| Http::start(upstream(load, "bare_http")));
+        enter();
+        let url = upstream.as_ref().map(Http::url);
+        let (command, data) = match (&self.kind, url) {
+            (Kind::Direct, _) => {
+                let http = upstream.expect("a server over HTTP");
+                let (pid, wire) = (http.pid(), Wire::Http(http));
+                let (upstream, data) = (None, None);
+                return Running {
+                    wire,
+                    pid,
+                    upstream,
+                    data,
+                };
+            }
+            (Kind::Bare, url) => {
+                let mut command = Peer::beside("bare_proxy");
+                command.arg("--url").arg(url.expect("a server over HTTP"));
+                (command, None)
+            }
+            (Kind::Toolgate { audit, disk }, url) => {
+                let data = data_directory(*disk);
+                (gateway(load, audit, url, &data), Some(data))
+            }
+        };
+        let command = match wrap {
+            None => command,
+            Some(mut wrap) => {
+                wrap.arg(command.get_program()).args(command.get_args());
+                wrap
+            }
+        };
+        let http = match data {
+            None => Http::start(command),
+            Some(_) => listening(command),
+        };
+        let (pid, wire) = (http.pid(), Wire::Http(http));
+        Running {
+            wire,
+            pid,
+            upstream,
+            data,
+        }
+    }
+}
+
+impl Running {
+    /// Ends both.
+    pub fn end(self) {
+        self.wire.end();
+        if let Some(upstream) = self.upstream {
+            upstream.end();
+        }
+        if let Some(data) = self.data {
+            let _ = fs::remove_dir_all(data);
+        }
+    }
+}
+
+/// The command of the server: a bare one that describes its tool.
+fn upstream(load: &GatewayLoad, program: &str) -> Command {
+    let mut command = Peer::beside(program);
+    command.args(["--breaking", "--tools", &load.tools.to_string()]);
+    command
+}
+
+/// The command of the gateway, with its config and an empty data directory.
+fn gateway(load: &GatewayLoad, audit: &str, url: Option<String>, data: &Path) -> Command {
+    fs::create_dir_all(data).expect("a data directory");
+    let server = match url {
+        Some(url) => format!("url = {url:?}\n"),
+        None => {
+            let command = upstream(load, "bare_stdio");
+            let words = std::iter::once(command.get_program()).chain(command.get_args());
+            format!("command = {:?}\n", words.collect::<Vec<_>>())
+        }
+    };
+    let config = format!(
+        "{MOST}\n[audit]\nmode = \"{audit}\"\n\n[server.bare]\nprefix = \"\"\n{server}\n[[rule]]\ntools = [\"bare.*\"]\naction = \"allow\"\n"
+    );
+    let file = data.join("toolgate.toml");
+    fs::write(&file, config).expect("a config");
+    let mut command = Command::new(program());
+    command.arg("serve").args(["--listen", "127.0.0.1:0"]);
+    command.arg("--config").arg(file);
+    command.arg("--data").arg(data.join("data"));
+    command
+}
+
+/// Limits that no workload reaches; all of them stay on.
+const MOST: &str = "[limits]\nrate = \"1000000/s\"\nsessions = 4096\ncalls_per_caller = 256\n";
+
+/// The program, which `cargo xtask bench` builds.
+fn program() -> PathBuf {
+    let given = std::env::var_os("TOOLGATE_PROGRAM").map(PathBuf::from);
+    given.unwrap_or_else(|| {
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("target/gateway/release/toolgate")
+    })
+}
+
+/// An empty directory on a disk, or in memory.
+fn data_directory(disk: bool) -> PathBuf {
+    let parent = match disk {
+        true => Path::new(env!("CARGO_MANIFEST_DIR")).join("target/data"),
+        false => PathBuf::from("/dev/shm"),
+    };
+    let folder = parent.join(format!("toolgate-bench-{}", std::process::id()));
+    let _ = fs::remove_dir_all(&folder);
+    folder
+}
+
+/// Starts the gateway and waits until it names its endpoint.
+fn listening(mut command: Command) -> Http {
+    command.stdin(Stdio::null()).stdout(Stdio::null());
+    let mut child: Child = command
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the gateway starts; `cargo xtask bench` builds it");
+    let mut lines = BufReader::new(child.stderr.take().expect("its errors")).lines();
+    let mut said = Vec::new();
+    let port = lines.by_ref().map_while(Result::ok).find_map(|line| {
+        let port = line.strip_prefix("MCP endpoint").and_then(|url| {
+            url.trim()
+                .strip_suffix("/mcp")?
+                .rsplit(':')
+                .next()?
+                .parse()
+                .ok()
+        });
+        said.push(line);
+        port
+    });
+    thread::spawn(move || lines.for_each(drop));
+    Http::connect(
+        child,
+        port.unwrap_or_else(|| panic!("no endpoint: {said:?}")),
+    )
+}
