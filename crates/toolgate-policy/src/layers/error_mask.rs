@@ -4,7 +4,7 @@ use toolgate_core::{
     BoxFuture, Call, Error, ErrorKind, Layer, Next, Op, Outcome, Output, ToolResult,
 };
 
-/// Layer that replaces the texts of errors by one text, so that callers learn no internals of a handler.
+/// Layer that replaces the texts of errors by one text, so that callers do not see internal details.
 ///
 /// It replaces the text of failed tool results, and of errors of a handler or upstream server. A `tracing` event of level
 /// `warn` has the id of the call, never the text: a handler logs the cause itself, with the same id from
