@@ -10,7 +10,7 @@ const RESERVED_FIELDS: [&str; 10] = [
 ];
 
 /// Bytes reserved for these fields.
-const RESERVED_HEAD_BYTES: usize = 512;
+pub(crate) const RESERVED_HEAD_BYTES: usize = 512;
 
 /// Fields that are omitted first if a record is too long.
 const BULKY_FIELDS: [&str; 3] = ["args", "res", "text"];
@@ -131,7 +131,7 @@ pub(crate) struct ValidatedEntry {
 
 impl ValidatedEntry {
     /// Validates an entry of a caller.
-    pub(crate) fn validate(entry: AuditEntry, limit: usize) -> Result<Self, Error> {
+    pub(crate) fn validate(entry: &AuditEntry, limit: usize) -> Result<Self, Error> {
         if entry.event.is_own() {
             return Err(Error::entry(format!(
                 "the event `{}` is reserved for the journal; choose another event",
@@ -145,13 +145,13 @@ impl ValidatedEntry {
             )));
         }
         if entry.event.is_about_a_call() {
-            check_call(&entry)?;
+            check_call(entry)?;
         }
         Self::serialize(entry, limit)
     }
 
     /// Serializes an entry. Also used for the journal's own entries.
-    pub(crate) fn serialize(entry: AuditEntry, limit: usize) -> Result<Self, Error> {
+    pub(crate) fn serialize(entry: &AuditEntry, limit: usize) -> Result<Self, Error> {
         let mut fields = Vec::with_capacity(entry.fields.len());
         for (name, value) in &entry.fields {
             if RESERVED_FIELDS.contains(&name.as_str()) {
@@ -231,7 +231,7 @@ mod tests {
             .with("args", "x".repeat(5000))
             .with("res", "y".repeat(100))
             .with("note", "z".repeat(500));
-        let ready = ValidatedEntry::validate(entry, 2048).unwrap();
+        let ready = ValidatedEntry::validate(&entry, 2048).unwrap();
         assert_eq!(
             ready.fields[0],
             ("args".to_owned(), "\"[omitted: 5002 bytes]\"".to_owned())
@@ -250,7 +250,7 @@ mod tests {
             many = many.with(format!("f{at}"), at);
         }
         for entry in [long, many] {
-            let ready = ValidatedEntry::validate(entry, 4096).unwrap();
+            let ready = ValidatedEntry::validate(&entry, 4096).unwrap();
             assert!(ready.size() <= 4096);
             assert!(
                 ready
@@ -264,7 +264,7 @@ mod tests {
     fn rejects_reserved_names() {
         for name in RESERVED_FIELDS {
             assert!(
-                ValidatedEntry::validate(AuditEntry::new(AuditEvent::DENY).with(name, 1), 4096)
+                ValidatedEntry::validate(&AuditEntry::new(AuditEvent::DENY).with(name, 1), 4096)
                     .is_err(),
                 "{name}"
             );
@@ -279,7 +279,7 @@ mod tests {
             "a b",
         ] {
             assert!(
-                ValidatedEntry::validate(AuditEntry::new(event), 4096).is_err(),
+                ValidatedEntry::validate(&AuditEntry::new(event), 4096).is_err(),
                 "{event}"
             );
         }
@@ -287,14 +287,14 @@ mod tests {
 
     #[test]
     fn rejects_calls_without_an_id() {
-        assert!(ValidatedEntry::validate(AuditEntry::new(AuditEvent::CALL_END), 4096).is_err());
+        assert!(ValidatedEntry::validate(&AuditEntry::new(AuditEvent::CALL_END), 4096).is_err());
         assert!(
-            ValidatedEntry::validate(AuditEntry::new(AuditEvent::CALL_END).with("call", 7), 4096)
+            ValidatedEntry::validate(&AuditEntry::new(AuditEvent::CALL_END).with("call", 7), 4096)
                 .is_err()
         );
         assert!(
             ValidatedEntry::validate(
-                AuditEntry::new(AuditEvent::CALL_END).with("call", json!("c")),
+                &AuditEntry::new(AuditEvent::CALL_END).with("call", json!("c")),
                 4096
             )
             .is_ok()

@@ -17,6 +17,7 @@ use crate::sign::CheckpointSigner;
 use crate::terms::introduce;
 use crate::verify;
 use crate::writer::{AppendResult, JournalShared, JournalWriter, QueuedEntry};
+use std::borrow::Borrow;
 use std::future::Future;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
@@ -146,6 +147,15 @@ impl AuditJournal {
     /// [`Error::Entry`] if the entry is invalid, [`Error::Overloaded`] if the queue is full, [`Error::Failed`] if the
     /// disk failed now or earlier, [`Error::Closed`] after [`close`](Self::close).
     pub fn append(&self, entry: AuditEntry) -> impl Future<Output = AppendResult> + Send + use<> {
+        self.append_ref(&entry)
+    }
+
+    /// Like [`append`](Self::append), for a caller that needs the entry again if it cannot be queued.
+    #[doc(hidden)]
+    pub fn append_ref(
+        &self,
+        entry: &AuditEntry,
+    ) -> impl Future<Output = AppendResult> + Send + use<> {
         let (waiter, answer) = oneshot::channel();
         let queued = self.send(entry, Some(waiter), false);
         async move {
@@ -161,8 +171,8 @@ impl AuditJournal {
     ///
     /// # Errors
     /// As [`append`](Self::append), except for failures after queueing.
-    pub fn enqueue(&self, entry: AuditEntry) -> Result<(), Error> {
-        self.send(entry, None, false)
+    pub fn enqueue(&self, entry: impl Borrow<AuditEntry>) -> Result<(), Error> {
+        self.send(entry.borrow(), None, false)
     }
 
     /// Queues an entry for the audit log like [`enqueue`](Self::enqueue), followed at once by a signed checkpoint.
@@ -170,8 +180,8 @@ impl AuditJournal {
     /// # Errors
     /// As [`enqueue`](Self::enqueue).
     #[doc(hidden)]
-    pub fn enqueue_signed(&self, entry: AuditEntry) -> Result<(), Error> {
-        self.send(entry, None, true)
+    pub fn enqueue_signed(&self, entry: impl Borrow<AuditEntry>) -> Result<(), Error> {
+        self.send(entry.borrow(), None, true)
     }
 
     /// Returns the keyed digest of `bytes` for audit records: HMAC-SHA-256 as 64 hexadecimal digits.
@@ -247,7 +257,7 @@ impl AuditJournal {
 
     fn send(
         &self,
-        entry: AuditEntry,
+        entry: &AuditEntry,
         waiter: Option<oneshot::Sender<AppendResult>>,
         sign: bool,
     ) -> Result<(), Error> {
@@ -408,7 +418,7 @@ fn write_start(writer: &mut JournalWriter, mut first: Vec<AuditEntry>) -> Result
             entry = introduce(entry, &writer.options, &writer.mac_key);
             entry = entry.with("checkpoint_key", writer.checkpoints.signer.public.as_str());
         }
-        records.push(ValidatedEntry::serialize(entry, limit(&writer.options))?);
+        records.push(ValidatedEntry::serialize(&entry, limit(&writer.options))?);
     }
     // If many records follow, the introduction is signed first: it states how many records may be unsigned.
     let alone = usize::from(records.len() > MAX_UNSIGNED_START);

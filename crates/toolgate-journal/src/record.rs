@@ -1,6 +1,6 @@
 //! Records: an entry, its position in the chain, and the hash over both.
 
-use crate::entry::{AuditEntry, ValidatedEntry};
+use crate::entry::{AuditEntry, RESERVED_HEAD_BYTES, ValidatedEntry};
 use crate::error::Error;
 use crate::options::MAX_RECORD_BYTES;
 use ring::digest;
@@ -41,7 +41,7 @@ impl ChainTip {
 
     /// Appends the next record, one of the journal's own, and a newline to `out`.
     pub(crate) fn push_own(&mut self, entry: AuditEntry, out: &mut String) -> Result<(), Error> {
-        self.push(&ValidatedEntry::serialize(entry, MAX_RECORD_BYTES)?, out);
+        self.push(&ValidatedEntry::serialize(&entry, MAX_RECORD_BYTES)?, out);
         Ok(())
     }
 
@@ -58,34 +58,35 @@ impl ChainTip {
 
     /// Returns the record without `h`, and the offset at which `h` belongs. The key `mono` always follows it.
     fn body(&self, entry: &ValidatedEntry) -> (String, usize) {
-        let head = self.head(entry);
-        let mut members: Vec<(&str, &str)> = head
-            .iter()
-            .map(|(name, value)| (*name, value.as_str()))
-            .collect();
-        members.extend(
-            entry
-                .fields
-                .iter()
-                .map(|(name, value)| (name.as_str(), value.as_str())),
-        );
-        members.sort_by(|a, b| rfc8785::compare_keys(a.0, b.0));
-        let (mut out, mut at) = (String::from("{"), None);
-        for (index, (name, value)) in members.into_iter().enumerate() {
-            if index > 0 {
-                out.push(',');
-            }
+        let mut out = String::with_capacity(RESERVED_HEAD_BYTES + entry.size());
+        let mut at = None;
+        let mut put = |name: &str, value: &str| {
+            out.push(if out.is_empty() { '{' } else { ',' });
             if at.is_none() && rfc8785::compare_keys(name, "h").is_gt() {
                 at = Some(out.len());
             }
             rfc8785::write_string(&mut out, name);
             out.push(':');
             out.push_str(value);
+        };
+        // Both are in canonical order.
+        let mut fields = entry.fields.iter().peekable();
+        for (name, value) in self.head(entry) {
+            let is_before =
+                |field: &&(String, String)| rfc8785::compare_keys(&field.0, name).is_lt();
+            while let Some((name, value)) = fields.next_if(is_before) {
+                put(name, value);
+            }
+            put(name, &value);
+        }
+        for (name, value) in fields {
+            put(name, value);
         }
         out.push('}');
         (out, at.unwrap_or(1))
     }
 
+    /// Returns the members that the chain adds, in canonical order.
     fn head(&self, entry: &ValidatedEntry) -> [(&'static str, String); 9] {
         let quoted = |text: &str| format!("\"{text}\"");
         [

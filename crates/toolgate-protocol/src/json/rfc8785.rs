@@ -18,6 +18,9 @@ const MAX_INTEGER: u64 = (1 << 53) - 1;
 /// Maximum nesting depth of a value that is written. Less than that of a record, which contains it.
 const MAX_VALUE_DEPTH: usize = 60;
 
+/// Initial capacity for an array or an object, in bytes.
+const TYPICAL_CONTAINER_BYTES: usize = 256;
+
 /// JSON value without a canonical form, such as a fraction or `null`.
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
@@ -57,7 +60,12 @@ impl std::error::Error for NonCanonicalValue {}
 ///
 /// [RFC 8785]: https://www.rfc-editor.org/rfc/rfc8785
 pub fn to_string(value: &Value) -> Result<String, NonCanonicalValue> {
-    let mut out = String::new();
+    let mut out = String::with_capacity(match value {
+        // A text without escapes, and its quotes.
+        Value::String(text) => text.len() + 2,
+        Value::Array(_) | Value::Object(_) => TYPICAL_CONTAINER_BYTES,
+        _ => 0,
+    });
     put(&mut out, value, 0)?;
     Ok(out)
 }
