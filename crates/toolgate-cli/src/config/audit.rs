@@ -25,18 +25,19 @@ pub(super) struct AuditSection {
     /// Number of records after which a signed checkpoint follows.
     #[serde(with = "IntRange::<1, 10_000>")]
     checkpoint_records: u64,
-    /// Seconds, with at least one new record, after which a signed checkpoint follows.
+    /// Seconds between signed checkpoints, if there are new records.
     #[serde(with = "IntRange::<1, 3600>")]
     checkpoint_seconds: u64,
     /// Checkpoint mirror: a file, or a folder with a file for each chain. A path that does not exist and has no
     /// extension such as `.jsonl` becomes a folder. The gateway creates a missing parent folder. Default: `checkpoints`
     /// in the data directory.
     checkpoints: Option<ConfigPath>,
-    /// Age at which sealed segments are retired, when a segment is sealed and at a start. Default: none: all is kept.
+    /// Age at which sealed segments are retired. Toolgate checks it when it seals a segment, and when it starts.
+    /// Default: none: all is kept.
     #[serde(with = "IntRange::<1, 36_600>")]
     keep_days: Option<u64>,
-    /// Size of a chain above which its oldest sealed segments are retired. A chain has up to two segments more for a
-    /// moment. Default: none: all is kept.
+    /// Size of a chain above which its oldest sealed segments are retired. A chain can briefly have up to two more
+    /// segments. Default: none: all is kept.
     #[serde(with = "IntRange::<1_048_576, 1_125_899_906_842_624>")]
     keep_bytes: Option<u64>,
     /// True if retirement is suspended. A file `hold` in `DATA/audit` does the same without a restart.

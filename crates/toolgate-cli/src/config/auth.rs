@@ -30,8 +30,8 @@ pub(super) struct AuthSection {
     resource: Option<HttpsUrl>,
     /// True if DPoP proofs need a nonce of this gateway (RFC 9449). It needs an issuer.
     dpop_nonces: bool,
-    /// True if the gateway asks one issuer after the other about a token that no `token_prefix` matches, until one
-    /// knows it. Each issuer then sees tokens of the others. It needs an issuer.
+    /// True if the gateway asks the issuers in turn about a token that no `token_prefix` matches, until an issuer
+    /// recognizes it. Issuers then see tokens of other issuers. It needs an issuer.
     danger_ask_every_issuer: bool,
     /// Authorization servers whose tokens the gateway accepts.
     issuer: NamedSettings<IssuerSection>,
@@ -64,8 +64,8 @@ struct IssuerSection {
     client_id: Option<ExpandedText>,
     /// Secret of that client, at least 16 characters. It needs `introspect`. Default: none; required for introspection.
     client_secret: Option<SecretSource>,
-    /// Prefix of the issuer's opaque tokens; it needs `introspect`. The issuer is asked about no other tokens, and no
-    /// other issuer about these. If several issuers are asked, one may have no prefix.
+    /// Prefix of the issuer's opaque tokens; it needs `introspect`. The gateway asks this issuer only about tokens with
+    /// this prefix, and asks no other issuer about them. If several issuers have introspection, one may have no prefix.
     token_prefix: Option<TokenPrefix>,
     /// Further values, at most 16, that the issuer writes into `aud` for this gateway besides `resource`, compared
     /// exactly. Use only values that it gives to this gateway alone.
@@ -77,7 +77,7 @@ struct IssuerSection {
     /// OAuth client for signing the issuer's users in at a page of the gateway.
     sign_in: Option<IssuerSignInSection>,
     /// True if addresses that the issuer's metadata names may be in private networks. `url`, `keys_url` and
-    /// `introspect_url` may be anywhere.
+    /// `introspect_url` may always be in private networks.
     #[serde(default)]
     danger_private_addresses: bool,
 }

@@ -151,7 +151,7 @@ limits! {
     /// Consecutive failed calls after which a server gets no calls for `breaker_seconds` (circuit breaker). 0 turns the
     /// circuit breaker off.
     breaker_failures: u32 = 10, 0 to 1_000_000;
-    /// Pause of a server that keeps failing. After it, one call is let through, and its success ends the pause.
+    /// Pause of a server that keeps failing. After the pause, one call is let through; if it succeeds, the pause ends.
     breaker_seconds: u64 = 30, 1 to 86_400;
     /// Running calls of one caller; at most `calls`.
     calls_per_caller: usize = 64, 1 to 100_000;
@@ -159,8 +159,8 @@ limits! {
     calls: usize = 2_048, 1 to 1_000_000;
     /// Running calls of one tool, resource or prompt.
     calls_per_tool: usize = 256, 1 to 1_000_000;
-    /// Callers that are connected to one server in their own name (token exchange, sign-in for each caller), and whose
-    /// tokens are held for that. Above it, an idle connection is evicted. The same number of callers can have stored
+    /// Callers with a connection of their own to one server (token exchange, sign-in for each caller), whose tokens the
+    /// gateway holds. Above this number, an idle connection is evicted. The same number of callers can have stored
     /// credentials for one server; another sign-in is refused.
     callers_per_server: usize = 256, 1 to 100_000;
     /// Running calls of one server.
@@ -205,13 +205,13 @@ limits! {
     task_bytes: usize = 67_108_864, 65_536 to 134_217_728;
     /// Time for which a task is kept, counted from its start; then it is ended.
     task_seconds: u64 = 3_600, 1 to 604_800;
-    /// Polls of one task in a minute. One more is refused, with the time of the next one.
+    /// Polls of one task in a minute. Above this number, a poll is refused with the time of the next allowed poll.
     task_polls: u32 = 600, 60 to 1_000_000;
     /// Maximum size of the result of a call.
     result_bytes: usize = 16_777_216, 1_024 to 1_073_741_824;
     /// Maximum size of the Base64 of one image, one audio content or the data of one resource.
     media_bytes: usize = 8_388_608, 1_024 to 1_073_741_824;
-    /// Tools of one server; also resources, templates and prompts, each. The others are dropped, with a note.
+    /// Tools of one server, and as many resources, templates and prompts each. The others are dropped, with a note.
     tools_per_server: usize = 10_000, 1 to 100_000;
     /// Bytes of all items of one kind of one server together.
     list_bytes: usize = 16_777_216, 65_536 to 1_073_741_824;
@@ -225,8 +225,8 @@ limits! {
     definition_bytes: usize = 65_536, 1_024 to 16_777_216;
     /// Maximum size of the description of a tool; at most `definition_bytes`.
     description_bytes: usize = 8_192, 64 to 1_048_576;
-    /// Maximum size of the instructions that a client gets about the servers; 0 for none. At most twice as many bytes
-    /// are read of each server.
+    /// Maximum size of the instructions that a client gets about the servers; 0 for none. The gateway reads at most
+    /// twice as many bytes of each server's instructions.
     instructions_bytes: usize = 32_768, 0 to 1_048_576;
     /// Links to resources in results of one caller, which the caller can read although no list shows them. The oldest
     /// are evicted.
@@ -245,7 +245,7 @@ limits! {
     when_depth: usize = 64, 4 to 64;
     /// Maximum number of steps of one evaluation of a condition: each part is one, and so are each 32 bytes of text.
     when_steps: usize = 100_000, 100 to 10_000_000;
-    /// Maximum number of times that one call may come back with answers.
+    /// Maximum number of times that a client may repeat one call with answers to input requests.
     rounds: u32 = 10, 1 to 1_000;
     /// Time that a client has to answer an input request of a tool.
     question_seconds: u64 = 600, 1 to 86_400;
@@ -263,7 +263,7 @@ limits! {
     /// Calls of one caller, at one server of 2025-06-18 or 2025-11-25, that wait for an answer to its input request; at
     /// most `parked_calls`.
     parked_calls_per_caller: usize = 16, 0 to 10_000;
-    /// Maximum time until a call comes back with answers.
+    /// Maximum time until a client repeats a call with answers to input requests.
     seal_seconds: u64 = 300, 1 to 300;
     /// Estimated processor time to check one value against its schema, for a release build. The cost is computed in
     /// advance, and a value that could exceed it is refused without a check. Patterns with look-around or
@@ -320,11 +320,11 @@ limits! {
     /// Tokens that one issuer is asked about at the same time. Another request waits, for as long as one answer may
     /// take.
     introspections: usize = 32, 1 to 4_096;
-    /// DPoP proofs that are remembered. Above it, no proof is accepted until the oldest expire.
+    /// DPoP proofs that are remembered. Above this number, no proof is accepted until the oldest ones expire.
     proofs: usize = 262_144, 1 to 16_777_216;
     /// Open connections.
     connections: usize = 1_024, 1 to 65_536;
-    /// Audit records that wait for the disk. One more call is refused.
+    /// Audit records that wait for the disk. If the queue is full, further calls are refused.
     audit_queue: usize = 8_192, 16 to 1_000_000;
     /// Bytes of the audit records that wait for the disk.
     audit_queue_bytes: usize = 67_108_864, 1_048_576 to 4_294_967_296;

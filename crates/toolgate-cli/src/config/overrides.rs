@@ -57,7 +57,8 @@ impl fmt::Debug for ToolOverride {
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct ToolSection {
-    /// Another name after the prefix: letters, digits, `_`, `-` and `.`, at most 128 with the prefix. Default: its own.
+    /// Name of the tool after the prefix, instead of its own: letters, digits, `_`, `-` and `.`, at most 128 with the
+    /// prefix. Default: its own.
     name: Option<String>,
     /// True hides the tool from every caller. Another tool can use its name.
     hide: bool,

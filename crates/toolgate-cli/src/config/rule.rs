@@ -64,7 +64,8 @@ pub(super) struct RuleSection {
     callers: Option<Vec<String>>,
     /// CEL condition over the call; the rule matches only calls for which it is true.
     when: Option<String>,
-    /// Action for matching calls: `allow` them, `ask` a person, or `deny` them. A denied item is not listed either.
+    /// Action for matching calls: `allow` them, `ask` a person, or `deny` them. A denied item is not listed either,
+    /// unless `when` depends on the call.
     action: ConfigRuleAction,
     /// Rate limit of each caller for each of these items. Everything that a template reads counts as one item. Default:
     /// `rate` of `[limits]`.

@@ -38,7 +38,7 @@ pub(crate) struct DirectToolsSettings {
 #[derive(Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct SearchSection {
-    /// Number of tools that a caller can see from which search replaces the tool list. 0: always.
+    /// Search replaces the tool list for a caller who can see at least this many tools. 0: always.
     #[serde(with = "IntRange::<0, 1_000_000>")]
     min_tools: usize,
     /// Number of tools that `find_tools` returns if its caller passes no `limit`.

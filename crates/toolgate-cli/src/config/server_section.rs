@@ -30,8 +30,8 @@ pub(super) struct ServerSection {
     /// Environment variables of the program, such as `{ NAME = "value", API_KEY = { file = "key" } }`.
     #[schemars(example = serde_json::json!({"NAME": "value"}))]
     pub(super) env: NamedSettings<ValueSource>,
-    /// Names of variables to pass on from the environment of `toolgate`. The server gets no others except a few usual
-    /// ones such as `PATH`, and `TOOLGATE_PARENTS`.
+    /// Names of variables to pass on from the environment of `toolgate`. Otherwise the server gets only a few common
+    /// variables, such as `PATH`, and `TOOLGATE_PARENTS`.
     #[schemars(example = ["NAME"])]
     pub(super) env_pass: Vec<String>,
     /// Working directory. Default: that of `toolgate`.
@@ -49,13 +49,15 @@ pub(super) struct ServerSection {
     /// each caller has its own.
     pub(super) credentials: CredentialOwner,
     /// True if the authorization server that the server names may be in a private network. The server can then make
-    /// this machine send requests into it. Link-local addresses, at which clouds serve their metadata, stay refused.
+    /// this machine send requests into that network. Toolgate still refuses link-local addresses, at which clouds serve
+    /// their metadata.
     pub(super) danger_private_addresses: bool,
-    /// Id of an OAuth client that you registered at the server's authorization server, if that has no dynamic
-    /// registration.
+    /// Id of an OAuth client that you registered at the server's authorization server, if that authorization server has
+    /// no dynamic registration.
     pub(super) client_id: Option<ExpandedText>,
-    /// Authorization server at which the client of `client_id` is registered, exactly as its metadata names it. Nothing
-    /// of the client is sent to another one. Default: none; required with `client_id`.
+    /// Authorization server at which the client of `client_id` is registered, exactly as its metadata names it.
+    /// Toolgate sends the client's id and credentials to no other authorization server. Default: none; required with
+    /// `client_id`.
     pub(super) issuer: Option<HttpsUrl>,
     /// Secret of the client of `client_id`, if it has one.
     pub(super) client_secret: Option<SecretSource>,
@@ -75,7 +77,7 @@ pub(super) struct ServerSection {
     /// Protocol revision to use with the server.
     pub(super) revision: RevisionChoice,
     /// Prefix of the server's tools for clients: `prefix_tool`. At most 32 letters, digits and `-`. `""` is valid only
-    /// for the only server. Default: the name of the server.
+    /// if the config has one server. Default: the name of the server.
     pub(super) prefix: Option<String>,
     /// Time limit of the server's start. Default: that of `[limits]`.
     #[serde(with = "IntRange::<1, 3600>")]
@@ -90,13 +92,13 @@ pub(super) struct ServerSection {
     pub(super) rate: Option<RateSetting>,
     /// Action for arguments that the tool's schema does not name: `refuse` the call, or `allow` them.
     pub(super) unknown_arguments: UnknownArguments,
-    /// Handling of resource URIs that readers take for different ones: `canonical` refuses them, `verbatim` passes them
-    /// on unchanged.
+    /// Handling of resource URIs that URL parsers read differently: `canonical` refuses them, `verbatim` passes them on
+    /// unchanged.
     #[serde(with = "Word::<UriSpelling>")]
     pub(super) uris: UriSpelling,
-    /// Handling of required arguments whose schema has a `default`, also through a reference (`$ref`) or in `allOf`.
-    /// `optional` lets a call omit them, since servers fill them in; `required` refuses such a call. The call is
-    /// forwarded unchanged either way, and an approval shows what was sent.
+    /// Handling of required arguments whose schema has a `default`, even if it has it through a reference (`$ref`) or
+    /// in `allOf`. `optional` lets a call omit them, since servers fill them in; `required` refuses such a call. The
+    /// call is forwarded unchanged either way, and an approval shows what was sent.
     #[serde(with = "Word::<RequiredDefaults>")]
     pub(super) required_with_default: RequiredDefaults,
     /// Action for results that do not match the tool's output schema: `block` them, `warn` in the audit log, or `off`.
@@ -120,7 +122,8 @@ pub(super) struct ServerSection {
     /// Handling of links that run something, such as `javascript:`: `check` removes them, `off` passes
     /// them on. A list such as `["https"]` is an allowlist of schemes, for links and for URIs of resources.
     pub(super) links: LinkSetting,
-    /// Text that callers get of the server's errors: with `message` the sanitized text, with `class` the class only.
+    /// Text of the server's errors that callers see: the sanitized text (`message`), or only the class of the error
+    /// (`class`).
     #[serde(with = "Word::<ErrorTextMode>")]
     pub(super) error_text: ErrorTextMode,
     /// True if texts in the server's results are marked as untrusted.
