@@ -41,7 +41,7 @@ const ECHO: GatewayLoad = GatewayLoad {
         sessions: 0,
         secrets: true,
         layers: 0,
-        timed: 6_000,
+        timed: 4_000,
         counted: 1_000,
         audited: false,
         wanted: &[],
