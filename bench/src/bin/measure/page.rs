@@ -133,8 +133,8 @@ fn table(rows: &[Row], sizes: &[Size]) -> String {
     let mut text = occasion();
     put(
         &mut text,
-        "What was wanted of toolgate, by the median of the rounds:",
-        "| workload | wanted | measured | |\n| --- | --- | --: | --- |",
+        "Goals for Toolgate, compared with the median of the rounds:",
+        "| workload | goal | measured | |\n| --- | --- | --: | --- |",
         wanted::lines(rows, sizes),
     );
     put(
@@ -145,13 +145,13 @@ fn table(rows: &[Row], sizes: &[Size]) -> String {
     );
     put(
         &mut text,
-        "Clients, all with the bare server: `target/PROFILE/measure count NAME CLIENT`, and `time`.",
+        "Clients. All of them use the bare server. To reproduce a figure, run `target/PROFILE/measure count NAME CLIENT`, or `time` in place of `count`.",
         "| workload | client | instructions a call | calls/s against bare: median (spread) | calls/s |\n| --- | --- | --: | --: | --: |",
         lines(rows, true),
     );
     put(
         &mut text,
-        "The start of a server over stdio, and what waits over HTTP: `measure cold SERVER`, `measure idle SERVER`.",
+        "Startup time of a server over stdio, and memory of an idle session and an idle stream over HTTP: `measure cold SERVER`, `measure idle SERVER`.",
         "| server | to the first list | to the first call | an idle session | an idle stream |\n| --- | --: | --: | --: | --: |",
         sizes.iter().map(Size::line).collect(),
     );

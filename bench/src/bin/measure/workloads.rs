@@ -64,7 +64,7 @@ pub const WORKLOADS: [Load; 21] = [
     },
     Load {
         name: "echo-3-layers",
-        title: "echo over stdio of a server with three layers of its author",
+        title: "echo over stdio of a server with three layers of your own",
         layers: 3,
         wanted: &[LayerInstructions("echo", 1.5e3)],
         ..ECHO
@@ -115,7 +115,7 @@ pub const WORKLOADS: [Load; 21] = [
     },
     Load {
         name: "echo-64k-bare",
-        title: "echo of 64 KiB over stdio, nobody looks for secrets in answers",
+        title: "echo of 64 KiB over stdio, without the search for secrets",
         bytes: 64 << 10,
         secrets: false,
         timed: 500,
@@ -134,7 +134,7 @@ pub const WORKLOADS: [Load; 21] = [
     },
     Load {
         name: "echo-1m-bare",
-        title: "echo of 1 MiB over stdio, nobody looks for secrets in answers",
+        title: "echo of 1 MiB over stdio, without the search for secrets",
         bytes: 1 << 20,
         secrets: false,
         timed: 60,
