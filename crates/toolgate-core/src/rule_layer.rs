@@ -46,13 +46,19 @@ pub trait Rule: Send + Sync + 'static {
     /// Returns the name of the rule's policy, one word.
     fn name(&self) -> &'static str;
 
-    /// Returns true if the caller may know that the item exists. To this caller a hidden item does not exist.
+    /// Returns true if the caller may know that the item exists. To this caller a hidden item does not exist, and
+    /// [`Rule::decide`] is not called for it. Default: true for every item.
+    ///
+    /// It is called for each item of a list and before each call, so it must be fast and must not block.
     fn is_visible(&self, _caller: &Caller, _item: &Item) -> bool {
         true
     }
 
     /// Returns true if the rule may hide items from one caller that another caller sees. Lists are then cacheable for
-    /// one caller only, whatever the server's cache hint says.
+    /// one caller only, whatever the server's cache hint says. Default: true.
+    ///
+    /// Return false only if [`Rule::is_visible`] returns the same for all callers. Otherwise a server with a public cache
+    /// hint permits caches to pass the list of one caller to another.
     fn may_hide_items(&self) -> bool {
         true
     }
@@ -68,7 +74,8 @@ pub trait Rule: Send + Sync + 'static {
         None
     }
 
-    /// Returns true if a caller that may read the resource at a URI may also subscribe to it.
+    /// Returns true if a caller that may read the resource at a URI may also subscribe to it. Default: true. If a rule
+    /// returns false, the caller gets no notifications for this URI.
     fn allows_subscription(&self, _item: &Item, _uri: &str) -> bool {
         true
     }

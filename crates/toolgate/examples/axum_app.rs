@@ -10,7 +10,7 @@ use axum::{
     extract::{Request, State},
     http::{StatusCode, header},
     middleware::{self, Next},
-    response::Response,
+    response::{IntoResponse, Response},
     routing::get,
 };
 use std::{
@@ -58,18 +58,22 @@ impl Notes {
     }
 }
 
+/// Response to a request without a known API key, with the scheme that a client has to use.
+fn unauthorized() -> Response {
+    let scheme = [(header::WWW_AUTHENTICATE, "Bearer")];
+    let text = "send a valid API key as bearer token\n";
+    (StatusCode::UNAUTHORIZED, scheme, text).into_response()
+}
+
 /// Middleware that rejects requests without a known API key, and tells the MCP server who calls.
-async fn authenticate(
-    State(app): State<App>,
-    mut request: Request,
-    next: Next,
-) -> Result<Response, StatusCode> {
+async fn authenticate(State(app): State<App>, mut request: Request, next: Next) -> Response {
     let header = request.headers().get(header::AUTHORIZATION);
     let key = header.and_then(|value| value.to_str().ok()?.strip_prefix("Bearer "));
-    let name = key.and_then(|key| app.keys.get(key));
-    let name = name.ok_or(StatusCode::UNAUTHORIZED)?;
+    let Some(name) = key.and_then(|key| app.keys.get(key)) else {
+        return unauthorized();
+    };
     request.extensions_mut().insert(Caller::new(name.as_str()));
-    Ok(next.run(request).await)
+    next.run(request).await
 }
 
 /// A route beside the MCP endpoint: the number of notes.

@@ -11,6 +11,10 @@ use toolgate_core::{BoxFuture, Call, Error, Item, Layer, Next, Outcome};
 ///
 /// Clones share the numbers: add one to the server, and keep one to read them, for example for a metrics endpoint.
 ///
+/// Items have their full names, such as `files.search`. Resources and prompts count too, a resource of a template under
+/// its template. The layer counts only calls that reach it: no calls that a rule, a rate or concurrency limit or the
+/// validation of arguments rejects, or that wait for approval. A [`CallObserver`](crate::CallObserver) sees those too.
+///
 /// ```
 /// use toolgate_policy::layers::{ToolMetrics, ToolStats};
 ///
@@ -31,9 +35,11 @@ pub struct ToolMetrics(Arc<Mutex<BTreeMap<Arc<str>, ToolStats>>>);
 pub struct ToolStats {
     /// Ended calls. Each round of a call that requires input counts.
     pub calls: u64,
-    /// Ended calls with an error, or with a result that reports one.
+    /// Ended calls with an error, or with a result that reports one. Includes calls that a
+    /// [`TimeoutLayer`](super::TimeoutLayer) inside of this layer ended, such as the timeout of one tool.
     pub failures: u64,
-    /// Calls that were dropped before their end, because the caller cancelled them or a timeout ended them.
+    /// Calls that were dropped before their end, because the caller cancelled them or a timeout outside of this layer
+    /// ended them, such as the [`CallTimeout`](crate::CallTimeout) of the server.
     pub dropped: u64,
     /// Calls that are running.
     pub running: u64,

@@ -8,19 +8,19 @@ use toolgate_core::{Json, Sanitizer, UntrustedContent, sanitizer::from_fn};
 ///
 /// The name is one word, for the list of policies.
 ///
+/// A structured result also has a copy as text: the function gets this JSON as one string. So replace only what you
+/// look for, and not up to the next space. The output schema is checked afterwards: a result with a replacement that
+/// does not match a `pattern` of the schema is withheld. The guide "Extend the pipeline" redacts e-mail addresses.
+///
 /// ```
 /// use toolgate_policy::text_from_fn;
 ///
-/// /// Redacts e-mail addresses.
-/// let mail = text_from_fn("mail", |text| {
-///     let redact = |word: &str| match word.contains('@') {
-///         true => "[mail]".to_owned(),
-///         false => word.to_owned(),
-///     };
-///     let redacted: Vec<String> = text.split(' ').map(redact).collect();
-///     text.contains('@').then(|| redacted.join(" "))
+/// /// Redacts the name of an internal host.
+/// let hosts = text_from_fn("hosts", |text| {
+///     let internal = "build.corp.example.com";
+///     text.contains(internal).then(|| text.replace(internal, "[host]"))
 /// });
-/// # let _ = mail;
+/// # let _ = hosts;
 /// ```
 pub fn text_from_fn<F>(name: &'static str, replace: F) -> impl Sanitizer
 where

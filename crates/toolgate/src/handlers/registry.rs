@@ -289,6 +289,9 @@ impl ItemRegistry {
     }
 
     /// Notifies clients that subscribed to a resource that its contents changed (`notifications/resources/updated`).
+    ///
+    /// The URI must be equal to the one that the client subscribed to, with the same percent-encoding:
+    /// `note:///my%20note`. Any other URI is ignored. It may be a resource of a template.
     pub fn updated(&self, uri: &str) {
         self.0.stale.send_modify(|stale| stale.count_update(uri));
     }

@@ -11,8 +11,8 @@ use toolgate_policy::{
 };
 
 impl Tool {
-    /// Sets the time limit of a call of this tool. The limits of [`Server::deadline`](super::Server::deadline) still
-    /// apply.
+    /// Sets the time limit of a call of this tool. Progress does not extend it. The limits of
+    /// [`Server::deadline`](super::Server::deadline) still apply, so a longer one here has no effect.
     ///
     /// ```
     /// use std::time::Duration;

@@ -101,6 +101,9 @@ async fn the_middleware_decides_who_calls_a_nested_endpoint() {
         .send("GET /mcp/sse", "accept: text/event-stream\r\n", "")
         .await;
     assert_eq!(line(&mut refused, "HTTP/1.1 ").await, "401 Unauthorized");
+    assert_eq!(line(&mut refused, "www-authenticate: ").await, "Bearer");
+    let text = line(&mut refused, "send a valid API key").await;
+    assert_eq!(text, " as bearer token");
     // A route of the application shares the state.
     let mut count = app.send("GET /count", "connection: close\r\n", "").await;
     let mut page = String::new();

@@ -80,7 +80,7 @@ impl Client {
         ClientBuilder::new()
     }
 
-    /// Connects to an MCP server in the same process; see [`ClientBuilder::in_process`].
+    /// Connects to an MCP server in the same process, as the caller `in-process`; see [`ClientBuilder::in_process`].
     ///
     /// # Errors
     /// The server cannot be built or opened.

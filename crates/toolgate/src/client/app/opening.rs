@@ -62,7 +62,8 @@ pub(super) struct OpenPlan {
 
 impl ClientBuilder {
     /// Connects to a server in the same process. All messages are serialized and parsed as on a wire, so a test sees
-    /// what a remote client would see.
+    /// what a remote client would see. The caller is named `in-process`. The [client guide](crate::guide::client#tests)
+    /// shows a test with another caller.
     ///
     /// ```
     /// # use toolgate::{Client, Cx, Server, HandlerExit, Tool};

@@ -31,6 +31,10 @@ use toolgate_core::{Call, TransportParts};
 /// # assert!(server.build().is_ok());
 /// ```
 ///
+/// A layer sees calls only. A client without the header connects and lists the tools, and its calls fail. To reject
+/// every HTTP request, use a middleware in front of the service; see the
+/// [server guide](crate::guide::server#the-http-request).
+///
 /// Headers are what the client or a proxy sent; do not derive permissions from a header that any client can set.
 /// Headers with credentials are left out: `Authorization`, `Proxy-Authorization`, `Cookie` and `DPoP`. A middleware in
 /// front of the service that wants handlers to see a credential puts it into the extensions, in a type of its own.
