@@ -42,9 +42,10 @@ impl StateClock {
     }
 }
 
+/// Returns the milliseconds since the Unix epoch, rounded up, so that the stored time is never behind.
 fn millis(at: SystemTime) -> u64 {
     let since = at.duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+    u64::try_from(since.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]
@@ -65,6 +66,20 @@ mod tests {
         // A row of the past changes nothing.
         clock.merge_row(&StateClock::default().to_row());
         assert!(clock.now() >= before);
+    }
+
+    #[test]
+    fn a_stored_time_is_never_behind() {
+        let clock = StateClock::default();
+        let whole = Duration::from_millis(millis(SystemTime::now() + HOUR));
+        let time = UNIX_EPOCH + whole + Duration::from_nanos(1);
+        let mut row = clock.to_row();
+        row["ms"] = json!(millis(time));
+        // In another boot, no time passes that could make up for the rest of a millisecond.
+        row["boot"] = json!("other");
+        let other = StateClock::default();
+        other.merge_row(&row);
+        assert!(other.now() >= time);
     }
 
     #[test]
