@@ -62,7 +62,8 @@ fn build_gateway() -> Command {
     let mut build = cargo();
     build.args([
         "build",
-        "--release",
+        "--profile",
+        "dist",
         "--locked",
         "-p",
         "toolgate-cli",

@@ -90,12 +90,7 @@ async fn all_refused(client: &Client) -> Result<(), Failed> {
     // Where the application is asked it says yes, and the secret comes back.
     let leak = match has("--confirm") {
         true => "the key is [redacted",
-        false => "a person would have to approve this call",
-    };
-    // A line that cannot be read is of no call.
-    let strict = match word("--url") {
-        Some(_) => "it is not JSON",
-        None => "timed out after",
+        false => "requires the approval of a person",
     };
     for (duty, tool, arguments, word) in [
         ("unknown tools", "nobody", none(), "unknown tool: nobody"),
@@ -118,7 +113,7 @@ async fn all_refused(client: &Client) -> Result<(), Failed> {
         ("output schema", "broken", none(), "held back"),
         ("size", "blocks", none(), "1000"),
         ("what servers ask", "fishing", none(), "password"),
-        ("strict reading", "twice", none(), strict),
+        ("strict reading", "twice", none(), "duplicate key"),
         ("time-out", "slow", none(), "timed out after"),
         ("pins: before", "changed", none(), "passed"),
     ] {
@@ -159,7 +154,10 @@ async fn crowd(client: &Client) -> Option<String> {
         all.spawn(async move { outcome(&client, "slow", json!({})).await });
     }
     let said = all.join_all().await;
-    let refused = said.iter().filter(|said| said.contains("at once")).count();
+    let refused = said
+        .iter()
+        .filter(|said| said.contains("too many concurrent"))
+        .count();
     let late = said.iter().filter(|said| said.contains("timed out after"));
     match (refused, late.count() as u64) {
         (1, AT_ONCE) => None,

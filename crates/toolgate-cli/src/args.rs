@@ -1,6 +1,6 @@
 //! Command line. Its commands and options are a stable interface.
 //!
-//! Exit codes: 0 success, 1 failure, 2 wrong usage or invalid config. stdout carries only the requested output.
+//! Exit codes: 0 success, 1 failure, 2 wrong usage or invalid config; `audit verify` also returns 3. stdout carries only the requested output.
 
 use clap::{Args, FromArgMatches, Parser, Subcommand, error::ErrorKind};
 use std::{ffi::OsString, net::SocketAddr, path::PathBuf, time::Duration};
@@ -371,10 +371,10 @@ pub(crate) struct AuditSearchOptions {
     /// Name of the caller, such as key:NAME
     #[arg(long, value_name = "CALLER")]
     pub(crate) caller: Option<String>,
-    /// Name of the server in the config; only `call.begin` records contain it
+    /// Name of the server in the config; only records of calls, approvals and input requests contain it
     #[arg(long)]
     pub(crate) server: Option<String>,
-    /// Decision of the rules, of an approver or about a pin
+    /// Decision about a call, an input request or a pin
     #[arg(long, value_parser = ["allow", "deny", "accept", "reject", "forget"])]
     pub(crate) decision: Option<String>,
     /// Text that the record contains

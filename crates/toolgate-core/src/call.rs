@@ -533,10 +533,22 @@ impl ListRequest {
 
     /// Creates a list request for one item by name, for a caller that is about to use it.
     pub fn one(caller: Caller, kind: ItemKind, name: impl Into<Arc<str>>) -> ListRequest {
+        ListRequest::one_for_call(caller, kind, name.into(), DecisionLog::default())
+    }
+
+    /// Creates a list request for one item by name, which records in the decision log of a call why it is hidden.
+    pub(crate) fn one_for_call(
+        caller: Caller,
+        kind: ItemKind,
+        name: Arc<str>,
+        decision_log: DecisionLog,
+    ) -> ListRequest {
         ListRequest {
-            only_name: Some(name.into()),
+            caller,
+            kind,
+            only_name: Some(name),
+            decision_log,
             start_wait: StartWait::Call,
-            ..ListRequest::all(caller, kind)
         }
     }
 }

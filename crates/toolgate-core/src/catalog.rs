@@ -205,7 +205,7 @@ impl Item {
     }
 
     /// Returns the full name of the item in config, console, audit log and on the command line. It is `server.tool`,
-    /// `server.resource:URI` or `server.prompt:NAME`.
+    /// `server.resource:URI`, `server.prompt:NAME` or `server.skill:URI`.
     pub fn full_name(&self) -> String {
         [
             &*self.origin.server,
@@ -426,10 +426,15 @@ impl Catalog {
         self.0.items.iter().find(|item| item.matches_uri(name))
     }
 
+    /// Returns the item with exactly this name.
+    pub(crate) fn named(&self, name: &str) -> Option<&Arc<Item>> {
+        self.0.items.get(*self.0.index.get(name)?)
+    }
+
     /// Returns the item of that name, else all templates that the URI matches and all skills with that file. A server
     /// may interpret the URI as any of them.
     pub(crate) fn matching<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Arc<Item>> {
-        let exact = self.0.index.get(name).and_then(|at| self.0.items.get(*at));
+        let exact = self.named(name);
         let others = match exact {
             Some(_) => &[],
             None => self.items(),

@@ -1,8 +1,9 @@
 //! Decision log of a call, for the audit log and for dry runs.
 
-use crate::Item;
+use crate::{BoxFuture, Error, Item};
 use std::{
     collections::BTreeMap,
+    fmt,
     sync::{Arc, Mutex, PoisonError},
 };
 
@@ -99,12 +100,28 @@ impl CancelReason {
 #[derive(Clone, Debug, Default)]
 pub struct DecisionLog(Arc<Mutex<DecisionLogState>>);
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct DecisionLogState {
     steps: Vec<DecisionStep>,
     counts: BTreeMap<String, u64>,
     item: Option<Arc<Item>>,
     cancel_reason: Option<CancelReason>,
+    /// True if a layer around the others awaits a deferred write.
+    awaits_deferred: bool,
+    deferred: Option<DeferredWrite>,
+}
+
+/// Write of an audit record that is awaited before the response is released, with the record of the call's end.
+type DeferredWrite = BoxFuture<'static, Result<(), Error>>;
+
+impl fmt::Debug for DecisionLogState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DecisionLog")
+            .field("steps", &self.steps)
+            .field("counts", &self.counts)
+            .field("cancel_reason", &self.cancel_reason)
+            .finish_non_exhaustive()
+    }
 }
 
 impl DecisionLog {
@@ -146,8 +163,41 @@ impl DecisionLog {
     pub fn clear(&self) {
         let mut taken = self.lock();
         taken.steps.clear();
-        taken.counts.clear();
+        if !taken.counts.is_empty() {
+            taken.counts.clear();
+        }
         taken.item = None;
+    }
+
+    /// Clears the decisions for a new round. The caller promises to await [`DecisionLog::take_deferred`] before it
+    /// releases the response.
+    #[doc(hidden)]
+    pub fn begin_round(&self) {
+        self.clear();
+        let mut taken = self.lock();
+        taken.awaits_deferred = true;
+        taken.deferred = None;
+    }
+
+    /// Leaves a write to the layer that began the round. Returns it if there is none.
+    #[doc(hidden)]
+    pub fn defer(&self, write: DeferredWrite) -> Option<DeferredWrite> {
+        let mut taken = self.lock();
+        match taken.awaits_deferred && taken.deferred.is_none() {
+            true => {
+                taken.deferred = Some(write);
+                None
+            }
+            false => Some(write),
+        }
+    }
+
+    /// Takes the write that a layer left. Later writes are not left any more.
+    #[doc(hidden)]
+    pub fn take_deferred(&self) -> Option<DeferredWrite> {
+        let mut taken = self.lock();
+        taken.awaits_deferred = false;
+        taken.deferred.take()
     }
 
     /// Records the item that the called name resolved to.

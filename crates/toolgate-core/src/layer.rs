@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 /// Layer around a [`Service`]: observes, changes or rejects lists, calls and subscriptions.
 ///
-/// A layer forwards at most once and never spawns tasks. It releases its resources in `Drop`.
+/// A layer forwards a call at most once, or several times with [`Next::attempt`], one after the other. It never spawns
+/// tasks, and releases its resources in `Drop`.
 pub trait Layer: Send + Sync + 'static {
     /// Name of the layer's policy in decision logs, one word.
     fn name(&self) -> &'static str;

@@ -320,11 +320,16 @@ async fn resolve_item(
     let mut reason = None;
     let only: Arc<str> = name.into();
     for kind in op.kinds() {
-        let ask = ListRequest {
-            decision_log: trail.clone(),
-            ..ListRequest::one(caller.clone(), *kind, only.clone())
-        };
+        let ask = ListRequest::one_for_call(caller.clone(), *kind, only.clone(), trail.clone());
         let catalog = next.fork_for_lookup().list(ask).await?;
+        // The most frequent case: an item of this very name, which excludes all others.
+        if barred.is_empty()
+            && let Some(item) = catalog.named(name)
+            && item.withheld.is_none()
+            && item.kind() == *kind
+        {
+            return Ok(Some(item.clone()));
+        }
         // A linked resource or template may stand in either list; a skill stands in the list of skills only.
         let skills = *kind == ItemKind::Skill;
         let is = |item: &&Arc<Item>| (item.kind() == ItemKind::Skill) == skills;

@@ -54,8 +54,8 @@ pub trait Rule: Send + Sync + 'static {
         true
     }
 
-    /// Returns true if the rule may hide items from one caller that another caller sees. Lists are then cacheable for
-    /// one caller only, whatever the server's cache hint says. Default: true.
+    /// Returns true if the rule may hide items from one caller that another caller sees. Lists and the contents of
+    /// resources are then cacheable for one caller only, whatever the server's cache hint says. Default: true.
     ///
     /// Return false only if [`Rule::is_visible`] returns the same for all callers. Otherwise a server with a public cache
     /// hint permits caches to pass the list of one caller to another.
@@ -196,6 +196,14 @@ impl RuleLayer {
         sees && self.hiding_rule_at(caller, item, uri).is_none()
     }
 
+    /// Returns true if the catalog has an item of exactly this name, the caller may see it, and no item of a more
+    /// specific kind takes precedence: then [`RuleLayer::list_one`] returns the catalog unchanged.
+    fn shows_named(&self, ask: &ListRequest, catalog: &Catalog, name: &str) -> bool {
+        let item = catalog.named(name);
+        item.is_some_and(|item| self.is_visible(&ask.caller, item))
+            && more_specific_kinds(ask.kind).is_empty()
+    }
+
     /// Returns a catalog of the one item, or an empty one if it is hidden; the decision log records why. If a matching
     /// template is hidden, a visible one may still match. A withheld item that no rule hides is returned with its
     /// reason.
@@ -294,6 +302,11 @@ impl RuleLayer {
         rules.find_map(|rule| Some((rule.name(), rule.hidden_uri_reason(caller, item, uri)?)))
     }
 
+    /// Returns true if a rule may hide items from one caller that another caller sees.
+    fn may_hide_items(&self) -> bool {
+        self.rules.iter().any(|rule| rule.may_hide_items())
+    }
+
     /// Returns true if every rule lets a caller that sees the item subscribe to it under that URI.
     fn allows_subscription(&self, item: &Item, uri: &str) -> bool {
         self.rules
@@ -344,12 +357,13 @@ impl RuleLayer {
         Ok(reasons)
     }
 
-    async fn evaluate_and_approve(
+    /// Requests the approval of a call, if there are reasons that require one.
+    async fn approve(
         &self,
         call: &Call,
         item: &Arc<Item>,
+        reasons: Vec<String>,
     ) -> Result<ApprovalOutcome, Error> {
-        let reasons = self.evaluate_rules(call, item).await?;
         match &self.approval_step {
             _ if reasons.is_empty() => Ok(ApprovalOutcome::Approved { slot: None }),
             Some(confirm) => confirm.request_approval(call, item, reasons).await,
@@ -426,24 +440,24 @@ impl Layer for RuleLayer {
         next: Next<'a>,
     ) -> BoxFuture<'a, Result<Catalog, Error>> {
         Box::pin(async move {
-            let (caller, only) = (ask.caller.clone(), ask.only_name.clone());
-            if let Some(name) = &only {
+            if let Some(name) = ask.only_name.clone() {
                 return match next.fork_for_lookup().list(ask.clone()).await {
-                    Ok(catalog) => self.list_one(&next, &ask, catalog, name).await,
+                    Ok(catalog) if self.shows_named(&ask, &catalog, &name) => Ok(catalog),
+                    // Boxed, so that the future of a lookup is small.
+                    Ok(catalog) => Box::pin(self.list_one(&next, &ask, catalog, &name)).await,
                     Err(error) if !error.starting_servers().is_empty() => {
-                        self.starting_error(&ask, name, error)
+                        self.starting_error(&ask, &name, error)
                     }
                     Err(error) => Err(error),
                 };
             }
-            let kind = ask.kind;
+            let (caller, kind) = (ask.caller.clone(), ask.kind);
             let catalog = next.fork_for_lookup().list(ask).await?;
-            let some = self.rules.iter().any(|rule| rule.may_hide_items());
+            let some = self.may_hide_items();
             let items = catalog.items().iter();
             let mut sees: Vec<bool> = items.map(|i| self.is_visible(&caller, i)).collect();
             if kind == ItemKind::Resource && !catalog.items().is_empty() {
-                self.hide_skill_files(&next, &caller, &catalog, &mut sees)
-                    .await?;
+                Box::pin(self.hide_skill_files(&next, &caller, &catalog, &mut sees)).await?;
             }
             let public = catalog.cache_hint().public && !some;
             if public == catalog.cache_hint().public && sees.iter().all(|sees| *sees) {
@@ -480,7 +494,9 @@ impl Layer for RuleLayer {
                 return Err(call.unknown_item_error());
             };
             let mut edited = false;
-            let slot = match self.evaluate_and_approve(&call, &item).await? {
+            let reasons = self.evaluate_rules(&call, &item).await?;
+            let asked = !reasons.is_empty();
+            let slot = match self.approve(&call, &item, reasons).await? {
                 ApprovalOutcome::InputRequired(questions) => {
                     return Ok(Outcome::InputRequired(questions));
                 }
@@ -502,10 +518,17 @@ impl Layer for RuleLayer {
             if let (Outcome::InputRequired(questions), Some(slot)) = (&mut outcome, slot) {
                 questions.slots.insert(CONFIRM_SLOT.to_owned(), slot);
             }
-            if let (Outcome::Done(Output::Tool(result)), true) = (&mut outcome, edited) {
-                // The model sent other arguments and must not take this for the answer to those.
-                result.add_structured_as_text();
-                result.content.push(Content::text(placeholder::EDITED));
+            match &mut outcome {
+                Outcome::Done(Output::Tool(result)) if edited => {
+                    // The model sent other arguments and must not take this for the answer to those.
+                    result.add_structured_as_text();
+                    result.content.push(Content::text(placeholder::EDITED));
+                }
+                // The decision holds for this caller only, so a shared cache must not store the contents.
+                Outcome::Done(Output::Resource(read)) if asked || self.may_hide_items() => {
+                    read.hint.public = false;
+                }
+                _ => {}
             }
             Ok(outcome)
         })

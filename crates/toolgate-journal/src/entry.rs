@@ -1,13 +1,22 @@
 //! Entries that callers append to the journal.
 
 use crate::error::Error;
-use serde_json::{Map, Value};
-use toolgate_protocol::json::rfc8785;
+use serde_json::Value;
+use std::borrow::Cow;
+use std::fmt::Write as _;
+use std::ops::Range;
+use toolgate_protocol::json::rfc8785::{self, NonCanonicalValue};
 
 /// Field names that the journal fills in itself.
 const RESERVED_FIELDS: [&str; 10] = [
     "boot", "chain", "ev", "h", "mono", "prev", "seg", "seq", "ts", "v",
 ];
+
+/// Initial capacity for the values of an entry, in bytes.
+const TYPICAL_TEXT_BYTES: usize = 1024;
+
+/// Initial capacity for the fields of an entry.
+const TYPICAL_FIELDS: usize = 24;
 
 /// Bytes reserved for these fields.
 pub(crate) const RESERVED_HEAD_BYTES: usize = 512;
@@ -96,12 +105,25 @@ impl From<&'static str> for AuditEvent {
 }
 
 /// Entry to append to the audit log: an event and its fields, not yet a record of a chain.
-#[derive(Clone, Debug, PartialEq)]
+///
+/// A field is an integer, a string, a boolean, an array or an object; fractions and null are rejected when the entry is
+/// appended.
+#[derive(Clone, Debug)]
 pub struct AuditEntry {
     /// Event type of the audit entry.
     pub event: AuditEvent,
-    /// Fields of the audit entry: integers, strings, booleans, arrays and objects; no fractions, no null.
-    pub fields: Map<String, Value>,
+    /// The values of all fields as canonical JSON, one after the other.
+    pub(crate) text: String,
+    pub(crate) fields: Vec<EntryField>,
+    /// The first value without a canonical form.
+    invalid: Option<NonCanonicalValue>,
+}
+
+/// Field of an entry: its name and the place of its value.
+#[derive(Clone, Debug)]
+pub(crate) struct EntryField {
+    pub(crate) name: Cow<'static, str>,
+    value: Range<usize>,
 }
 
 impl AuditEntry {
@@ -109,74 +131,189 @@ impl AuditEntry {
     pub fn new(event: impl Into<AuditEvent>) -> Self {
         Self {
             event: event.into(),
-            fields: Map::new(),
+            text: String::with_capacity(TYPICAL_TEXT_BYTES),
+            fields: Vec::with_capacity(TYPICAL_FIELDS),
+            invalid: None,
         }
     }
 
     /// Adds or replaces a field of the audit entry.
     #[must_use]
-    pub fn with(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
-        self.fields.insert(name.into(), value.into());
+    pub fn with(self, name: impl Into<Cow<'static, str>>, value: impl Into<Value>) -> Self {
+        let value = value.into();
+        self.with_written(name, |text| rfc8785::write(text, &value))
+    }
+
+    /// Adds or replaces a field of the audit entry: an array of objects, whose member names are in canonical order.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn with_objects<'a, const N: usize>(
+        self,
+        name: impl Into<Cow<'static, str>>,
+        objects: impl Iterator<Item = [(&'static str, &'a str); N]>,
+    ) -> Self {
+        self.with_written(name, |text| {
+            text.push('[');
+            for (nth, members) in objects.enumerate() {
+                text.push_str(if nth == 0 { "{" } else { ",{" });
+                for (at, (name, value)) in members.into_iter().enumerate() {
+                    if at > 0 {
+                        text.push(',');
+                    }
+                    rfc8785::write_string(text, name);
+                    text.push(':');
+                    rfc8785::write_string(text, value);
+                }
+                text.push('}');
+            }
+            text.push(']');
+            Ok(())
+        })
+    }
+
+    fn with_written(
+        mut self,
+        name: impl Into<Cow<'static, str>>,
+        write: impl FnOnce(&mut String) -> Result<(), NonCanonicalValue>,
+    ) -> Self {
+        let start = self.text.len();
+        if let Err(why) = write(&mut self.text) {
+            self.invalid.get_or_insert(why);
+        }
+        let (name, value) = (name.into(), start..self.text.len());
+        match self.fields.iter_mut().find(|field| field.name == name) {
+            Some(field) => field.value = value,
+            None => self.fields.push(EntryField { name, value }),
+        }
         self
+    }
+
+    /// Returns the value of a field of the audit entry.
+    pub fn get(&self, name: &str) -> Option<Value> {
+        serde_json::from_str(self.raw(name)?).ok()
+    }
+
+    /// Returns the value of a field as canonical JSON.
+    pub(crate) fn raw(&self, name: &str) -> Option<&str> {
+        let field = self.fields.iter().find(|field| field.name == name)?;
+        Some(self.value(field))
+    }
+
+    pub(crate) fn value(&self, field: &EntryField) -> &str {
+        self.text.get(field.value.clone()).unwrap_or_default()
+    }
+
+    /// Returns the canonical JSON of all values, one after the other. It holds whatever a value holds.
+    #[doc(hidden)]
+    pub fn values(&self) -> &str {
+        &self.text
+    }
+
+    /// Replaces strings of the audit entry, at any depth, by what `edit` returns for them.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn with_edited_strings(self, edit: &dyn Fn(&str) -> Option<String>) -> Self {
+        let mut edited = Self::new(self.event);
+        edited.invalid = self.invalid.clone();
+        for field in &self.fields {
+            let value = serde_json::from_str(self.value(field));
+            let mut value: Value = value.unwrap_or_default();
+            edit_strings(&mut value, edit);
+            edited = edited.with(field.name.clone(), value);
+        }
+        edited
     }
 }
 
-/// Validated entry, ready to be added to a chain.
+impl PartialEq for AuditEntry {
+    /// Compares the events and the fields, whatever their order.
+    fn eq(&self, other: &Self) -> bool {
+        let same = |field: &EntryField| other.raw(&field.name) == Some(self.value(field));
+        self.event == other.event
+            && self.invalid == other.invalid
+            && self.fields.len() == other.fields.len()
+            && self.fields.iter().all(same)
+    }
+}
+
+fn edit_strings(value: &mut Value, edit: &dyn Fn(&str) -> Option<String>) {
+    match value {
+        Value::String(text) => {
+            if let Some(new) = edit(text) {
+                *text = new;
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| edit_strings(item, edit)),
+        Value::Object(members) => members
+            .values_mut()
+            .for_each(|member| edit_strings(member, edit)),
+        _ => {}
+    }
+}
+
+/// Validated entry, ready to be added to a chain: its fields are in canonical order.
 #[derive(Debug)]
-pub(crate) struct ValidatedEntry {
-    pub(crate) event: AuditEvent,
-    /// Field names and canonical values, in canonical order.
-    pub(crate) fields: Vec<(String, String)>,
+pub(crate) struct ValidatedEntry(pub(crate) AuditEntry);
+
+/// Entry that could not be queued, and the reason.
+#[derive(Debug)]
+pub struct RejectedEntry {
+    /// The entry, possibly shortened.
+    pub entry: AuditEntry,
+    /// Reason of the rejection.
+    pub error: Error,
+}
+
+/// Urgency of an entry: whether it wakes the writer of the journal.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Urgency {
+    /// The entry is written at once.
+    Urgent,
+    /// The entry is written with the next urgent one, or a few milliseconds later.
+    CanWait,
 }
 
 impl ValidatedEntry {
     /// Validates an entry of a caller.
-    pub(crate) fn validate(entry: &AuditEntry, limit: usize) -> Result<Self, Error> {
-        if entry.event.is_own() {
-            return Err(Error::entry(format!(
-                "the event `{}` is reserved for the journal; choose another event",
-                entry.event.0
-            )));
+    pub(crate) fn validate(entry: AuditEntry, limit: usize) -> Result<Self, Box<RejectedEntry>> {
+        match check_event(&entry) {
+            Ok(()) => Self::order(entry, limit),
+            Err(error) => Err(Box::new(RejectedEntry { entry, error })),
         }
-        if !entry.event.is_well_formed() {
-            return Err(Error::entry(format!(
-                "the event `{}` is malformed; use 1 to 64 lower-case letters, digits, dots and underscores",
-                entry.event.0
-            )));
-        }
-        if entry.event.is_about_a_call() {
-            check_call(entry)?;
-        }
-        Self::serialize(entry, limit)
     }
 
-    /// Serializes an entry. Also used for the journal's own entries.
-    pub(crate) fn serialize(entry: &AuditEntry, limit: usize) -> Result<Self, Error> {
-        let mut fields = Vec::with_capacity(entry.fields.len());
-        for (name, value) in &entry.fields {
-            if RESERVED_FIELDS.contains(&name.as_str()) {
-                return Err(Error::entry(format!(
-                    "the field name `{name}` is reserved for the journal; choose another name"
-                )));
-            }
-            let value = rfc8785::to_string(value).map_err(|why| Error::entry(why.to_string()))?;
-            fields.push((name.clone(), value));
+    /// Brings the fields of an entry of the journal into order.
+    pub(crate) fn serialize(entry: AuditEntry, limit: usize) -> Result<Self, Error> {
+        Self::order(entry, limit).map_err(|rejected| rejected.error)
+    }
+
+    fn order(mut entry: AuditEntry, limit: usize) -> Result<Self, Box<RejectedEntry>> {
+        if let Err(error) = check_fields(&entry) {
+            return Err(Box::new(RejectedEntry { entry, error }));
         }
-        fields.sort_by(|a, b| rfc8785::compare_keys(&a.0, &b.0));
-        let mut ready = Self {
-            event: entry.event,
-            fields,
-        };
+        let order = |a: &EntryField, b: &EntryField| rfc8785::compare_keys(&a.name, &b.name);
+        entry.fields.sort_unstable_by(order);
+        let mut ready = Self(entry);
         ready.shorten(limit.saturating_sub(RESERVED_HEAD_BYTES));
         Ok(ready)
+    }
+
+    pub(crate) fn event(&self) -> AuditEvent {
+        self.0.event
+    }
+
+    /// Returns the call id of the entry, a quoted string.
+    pub(crate) fn call(&self) -> Option<&str> {
+        self.0.raw("call")
     }
 
     /// Returns an upper bound of the record's size in bytes, without the fields that the chain adds.
     pub(crate) fn size(&self) -> usize {
         // Escapes can make names up to six times as long.
-        self.fields
-            .iter()
-            .map(|(name, value)| name.len() * 6 + value.len() + 4)
+        let fields = self.0.fields.iter();
+        fields
+            .map(|field| field.name.len() * 6 + field.value.len() + 4)
             .sum()
     }
 
@@ -184,11 +321,14 @@ impl ValidatedEntry {
     fn shorten(&mut self, room: usize) {
         for bulky in [true, false] {
             while self.size() > room {
-                let longest = self.fields.iter_mut().filter(|(name, _)| {
-                    name != "call" && (!bulky || BULKY_FIELDS.contains(&name.as_str()))
+                let AuditEntry { fields, text, .. } = &mut self.0;
+                let longest = fields.iter_mut().filter(|field| {
+                    field.name != "call" && (!bulky || BULKY_FIELDS.contains(&&*field.name))
                 });
-                match longest.max_by_key(|(_, value)| value.len()) {
-                    Some((_, value)) if value.len() > 64 => *value = marker(value.len()),
+                match longest.max_by_key(|field| field.value.len()) {
+                    Some(field) if field.value.len() > 64 => {
+                        field.value = push_marker(text, field.value.len());
+                    }
                     _ => break,
                 }
             }
@@ -201,19 +341,64 @@ impl ValidatedEntry {
     /// Drops all fields except `call`, if thousands of small fields or huge names still exceed the limit.
     fn keep_only_the_call(&mut self) {
         let all = self.size();
-        self.fields.retain(|(name, _)| name == "call");
-        self.fields.push(("omitted".to_owned(), marker(all)));
+        let AuditEntry { fields, text, .. } = &mut self.0;
+        fields.retain(|field| field.name == "call");
+        fields.push(EntryField {
+            name: "omitted".into(),
+            value: push_marker(text, all),
+        });
     }
 }
 
-fn marker(length: usize) -> String {
-    format!("\"[omitted: {length} bytes]\"")
+fn check_event(entry: &AuditEntry) -> Result<(), Error> {
+    if entry.event.is_own() {
+        return Err(Error::entry(format!(
+            "the event `{}` is reserved for the journal; choose another event",
+            entry.event.0
+        )));
+    }
+    if !entry.event.is_well_formed() {
+        return Err(Error::entry(format!(
+            "the event `{}` is malformed; use 1 to 64 lower-case letters, digits, dots and underscores",
+            entry.event.0
+        )));
+    }
+    match entry.event.is_about_a_call() {
+        true => check_call(entry),
+        false => Ok(()),
+    }
+}
+
+fn check_fields(entry: &AuditEntry) -> Result<(), Error> {
+    let mut names = entry.fields.iter().map(|field| &*field.name);
+    if let Some(name) = names.find(|name| RESERVED_FIELDS.contains(name)) {
+        return Err(Error::entry(format!(
+            "the field name `{name}` is reserved for the journal; choose another name"
+        )));
+    }
+    match &entry.invalid {
+        Some(why) => Err(Error::entry(why.to_string())),
+        None => Ok(()),
+    }
+}
+
+/// Appends the replacement of an omitted value, and returns its place.
+fn push_marker(text: &mut String, length: usize) -> Range<usize> {
+    let start = text.len();
+    // Writing to a string cannot fail.
+    let _ = write!(text, "\"[omitted: {length} bytes]\"");
+    start..text.len()
 }
 
 fn check_call(entry: &AuditEntry) -> Result<(), Error> {
-    match entry.fields.get("call") {
-        Some(Value::String(id)) if !id.is_empty() && id.len() <= MAX_CALL_ID_BYTES => Ok(()),
-        _ => Err(Error::entry(format!(
+    let id = entry.raw("call").filter(|call| call.starts_with('"'));
+    let length = id.map_or(0, |id| match id.contains('\\') {
+        false => id.len() - 2,
+        true => serde_json::from_str(id).map_or(0, |id: String| id.len()),
+    });
+    match (1..=MAX_CALL_ID_BYTES).contains(&length) {
+        true => Ok(()),
+        false => Err(Error::entry(format!(
             "an entry of the event `{}` needs the field `call`, a string of 1 to {MAX_CALL_ID_BYTES} bytes",
             entry.event.0
         ))),
@@ -231,13 +416,12 @@ mod tests {
             .with("args", "x".repeat(5000))
             .with("res", "y".repeat(100))
             .with("note", "z".repeat(500));
-        let ready = ValidatedEntry::validate(&entry, 2048).unwrap();
-        assert_eq!(
-            ready.fields[0],
-            ("args".to_owned(), "\"[omitted: 5002 bytes]\"".to_owned())
-        );
-        assert!(ready.fields[1].1.contains("zzz"));
-        assert!(ready.fields[2].1.contains("yyy"));
+        let ready = ValidatedEntry::validate(entry, 2048).unwrap();
+        let raw = |name| ready.0.raw(name).unwrap();
+        assert_eq!(raw("args"), "\"[omitted: 5002 bytes]\"");
+        assert!(raw("note").contains("zzz") && raw("res").contains("yyy"));
+        let names: Vec<&str> = ready.0.fields.iter().map(|field| &*field.name).collect();
+        assert_eq!(names, ["args", "note", "res"]);
     }
 
     #[test]
@@ -250,13 +434,9 @@ mod tests {
             many = many.with(format!("f{at}"), at);
         }
         for entry in [long, many] {
-            let ready = ValidatedEntry::validate(&entry, 4096).unwrap();
+            let ready = ValidatedEntry::validate(entry, 4096).unwrap();
             assert!(ready.size() <= 4096);
-            assert!(
-                ready
-                    .fields
-                    .contains(&("call".to_owned(), "\"c1\"".to_owned()))
-            );
+            assert_eq!(ready.call(), Some("\"c1\""));
         }
     }
 
@@ -264,7 +444,7 @@ mod tests {
     fn rejects_reserved_names() {
         for name in RESERVED_FIELDS {
             assert!(
-                ValidatedEntry::validate(&AuditEntry::new(AuditEvent::DENY).with(name, 1), 4096)
+                ValidatedEntry::validate(AuditEntry::new(AuditEvent::DENY).with(name, 1), 4096)
                     .is_err(),
                 "{name}"
             );
@@ -279,7 +459,7 @@ mod tests {
             "a b",
         ] {
             assert!(
-                ValidatedEntry::validate(&AuditEntry::new(event), 4096).is_err(),
+                ValidatedEntry::validate(AuditEntry::new(event), 4096).is_err(),
                 "{event}"
             );
         }
@@ -287,14 +467,14 @@ mod tests {
 
     #[test]
     fn rejects_calls_without_an_id() {
-        assert!(ValidatedEntry::validate(&AuditEntry::new(AuditEvent::CALL_END), 4096).is_err());
+        assert!(ValidatedEntry::validate(AuditEntry::new(AuditEvent::CALL_END), 4096).is_err());
         assert!(
-            ValidatedEntry::validate(&AuditEntry::new(AuditEvent::CALL_END).with("call", 7), 4096)
+            ValidatedEntry::validate(AuditEntry::new(AuditEvent::CALL_END).with("call", 7), 4096)
                 .is_err()
         );
         assert!(
             ValidatedEntry::validate(
-                &AuditEntry::new(AuditEvent::CALL_END).with("call", json!("c")),
+                AuditEntry::new(AuditEvent::CALL_END).with("call", json!("c")),
                 4096
             )
             .is_ok()

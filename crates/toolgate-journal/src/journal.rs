@@ -3,26 +3,24 @@
 use crate::abandoned::AbandonedChain;
 use crate::chain::{self, LockedChain};
 use crate::checkpoints::CheckpointSchedule;
-use crate::entry::{AuditEntry, AuditEvent, ValidatedEntry};
+use crate::entry::{AuditEntry, AuditEvent, RejectedEntry, Urgency, ValidatedEntry};
 use crate::error::Error;
 use crate::failure::WRITER_ENDED;
 use crate::key::MacKey;
 use crate::mirror::{self, CheckpointMirror};
 use crate::notice::{self, ChainDamage, DamageNotice, MAC_KEY};
-use crate::options::{JournalOptions, MAX_RECORD_BYTES};
+use crate::options::{JournalOptions, MAX_RECORD_BYTES, MAX_WRITE_BYTES};
+use crate::queue::{AppendResult, BatchLimits, EntryQueue, QueuedEntry};
 use crate::record::{ChainTip, utc_us};
 use crate::recover::{self, ChainTakeover, TakeoverAttempt};
 use crate::segment_contents::{OpenCalls, SegmentContents};
 use crate::sign::CheckpointSigner;
 use crate::terms::introduce;
 use crate::verify;
-use crate::writer::{AppendResult, JournalShared, JournalWriter, QueuedEntry};
-use std::borrow::Borrow;
+use crate::writer::{JournalShared, JournalWriter};
 use std::future::Future;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering;
-use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use tokio::sync::oneshot;
 
@@ -60,9 +58,8 @@ pub struct AuditJournal {
     key: MacKey,
     public_key: Arc<str>,
     record_limit: usize,
-    queue_bytes: usize,
     shared: Arc<JournalShared>,
-    queue: RwLock<Option<SyncSender<QueuedEntry>>>,
+    queue: Arc<EntryQueue>,
     writer: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -93,8 +90,13 @@ impl AuditJournal {
         let place = options.checkpoint_mirror.as_deref();
         let place = place.map(|place| CheckpointMirror::open(place, &chain.id, disk.as_ref()));
         let shared = Arc::new(JournalShared::default());
-        let (record_limit, queue_bytes) = (limit(&options), options.max_queue_bytes);
-        let (queue, home) = (options.max_queue_entries.max(1), chain.dir.clone());
+        let (record_limit, home) = (limit(&options), chain.dir.clone());
+        let batch = BatchLimits {
+            max_entries: options.max_batch_records,
+            max_bytes: MAX_WRITE_BYTES,
+        };
+        let queue = EntryQueue::new(options.max_queue_entries, options.max_queue_bytes, batch);
+        let queue = Arc::new(queue);
         let public_key: Arc<str> = signer.public.as_str().into();
         let mut writer = JournalWriter {
             tip: takeover.tip,
@@ -109,6 +111,7 @@ impl AuditJournal {
             failure: None,
             unwritten_ends: Vec::new(),
             abandoned: None,
+            last_batch: 0,
         };
         if takeover.sealed {
             writer.begin_segment()?;
@@ -121,7 +124,7 @@ impl AuditJournal {
         writer.retire()?;
         writer.publish();
         let chain = writer.tip.chain.clone();
-        let (sender, inbox) = sync_channel(queue);
+        let inbox = queue.clone();
         let thread = thread::Builder::new()
             .name("journal".to_owned())
             .spawn(move || writer.run(&inbox))
@@ -132,9 +135,8 @@ impl AuditJournal {
             key,
             public_key,
             record_limit,
-            queue_bytes,
             shared,
-            queue: RwLock::new(Some(sender)),
+            queue,
             writer: Mutex::new(Some(thread)),
         })
     }
@@ -147,32 +149,45 @@ impl AuditJournal {
     /// [`Error::Entry`] if the entry is invalid, [`Error::Overloaded`] if the queue is full, [`Error::Failed`] if the
     /// disk failed now or earlier, [`Error::Closed`] after [`close`](Self::close).
     pub fn append(&self, entry: AuditEntry) -> impl Future<Output = AppendResult> + Send + use<> {
-        self.append_ref(&entry)
+        let appended = self.try_append(entry, Urgency::Urgent);
+        async move {
+            match appended {
+                Ok(written) => written.await,
+                Err(rejected) => Err(rejected.error),
+            }
+        }
     }
 
-    /// Like [`append`](Self::append), for a caller that needs the entry again if it cannot be queued.
+    /// Like [`append`](Self::append), for a caller that needs the entry again if it cannot be queued, or whose entry
+    /// may wait for another one.
     #[doc(hidden)]
-    pub fn append_ref(
+    pub fn try_append(
         &self,
-        entry: &AuditEntry,
-    ) -> impl Future<Output = AppendResult> + Send + use<> {
+        entry: AuditEntry,
+        urgency: Urgency,
+    ) -> Result<impl Future<Output = AppendResult> + Send + use<>, Box<RejectedEntry>> {
         let (waiter, answer) = oneshot::channel();
-        let queued = self.send(entry, Some(waiter), false);
-        async move {
-            queued?;
+        self.send(entry, Some(waiter), urgency, false)?;
+        Ok(async move {
             // The writer answers every waiter; it disappears only if it panicked.
             answer
                 .await
                 .unwrap_or_else(|_| Err(Error::Failed(WRITER_ENDED.into())))
-        }
+        })
     }
 
     /// Queues an entry for the audit log without waiting for the disk. A crash in the next milliseconds may lose it.
     ///
     /// # Errors
     /// As [`append`](Self::append), except for failures after queueing.
-    pub fn enqueue(&self, entry: impl Borrow<AuditEntry>) -> Result<(), Error> {
-        self.send(entry.borrow(), None, false)
+    pub fn enqueue(&self, entry: AuditEntry) -> Result<(), Error> {
+        self.try_enqueue(entry).map_err(|rejected| rejected.error)
+    }
+
+    /// Like [`enqueue`](Self::enqueue), for a caller that needs the entry again if it cannot be queued.
+    #[doc(hidden)]
+    pub fn try_enqueue(&self, entry: AuditEntry) -> Result<(), Box<RejectedEntry>> {
+        self.send(entry, None, Urgency::CanWait, false)
     }
 
     /// Queues an entry for the audit log like [`enqueue`](Self::enqueue), followed at once by a signed checkpoint.
@@ -180,8 +195,9 @@ impl AuditJournal {
     /// # Errors
     /// As [`enqueue`](Self::enqueue).
     #[doc(hidden)]
-    pub fn enqueue_signed(&self, entry: impl Borrow<AuditEntry>) -> Result<(), Error> {
-        self.send(entry.borrow(), None, true)
+    pub fn enqueue_signed(&self, entry: AuditEntry) -> Result<(), Error> {
+        self.send(entry, None, Urgency::Urgent, true)
+            .map_err(|rejected| rejected.error)
     }
 
     /// Returns the keyed digest of `bytes` for audit records: HMAC-SHA-256 as 64 hexadecimal digits.
@@ -228,22 +244,15 @@ impl AuditJournal {
         if let Some(reason) = self.shared.failed() {
             return JournalHealth::Failed(reason);
         }
-        let queue = self.queue.read().unwrap_or_else(PoisonError::into_inner);
-        if queue.is_some() {
-            JournalHealth::Healthy
-        } else {
-            JournalHealth::Closed
+        match self.queue.is_closed() {
+            false => JournalHealth::Healthy,
+            true => JournalHealth::Closed,
         }
     }
 
     /// Closes the journal: writes the queued entries and releases the chain. Blocks; later entries are rejected.
     pub fn close(&self) {
-        drop(
-            self.queue
-                .write()
-                .unwrap_or_else(PoisonError::into_inner)
-                .take(),
-        );
+        self.queue.close();
         let thread = self
             .writer
             .lock()
@@ -257,35 +266,24 @@ impl AuditJournal {
 
     fn send(
         &self,
-        entry: &AuditEntry,
+        entry: AuditEntry,
         waiter: Option<oneshot::Sender<AppendResult>>,
+        urgency: Urgency,
         sign: bool,
-    ) -> Result<(), Error> {
+    ) -> Result<(), Box<RejectedEntry>> {
         if let Some(reason) = self.shared.failed() {
-            return Err(Error::Failed(reason));
+            let error = Error::Failed(reason);
+            return Err(Box::new(RejectedEntry { entry, error }));
         }
-        let record = ValidatedEntry::validate(entry, self.record_limit)?;
-        let size = record.size();
-        let queue = self.queue.read().unwrap_or_else(PoisonError::into_inner);
-        let sender = queue.as_ref().ok_or(Error::Closed)?;
-        let sent = if self.shared.queued_bytes.fetch_add(size, Ordering::Relaxed) + size
-            > self.queue_bytes
-        {
-            Err(Error::Overloaded)
-        } else {
-            sender
-                .try_send(QueuedEntry {
-                    record,
-                    waiter,
-                    sign,
-                })
-                .map_err(|e| match e {
-                    TrySendError::Full(_) => Error::Overloaded,
-                    TrySendError::Disconnected(_) => Error::Failed(WRITER_ENDED.into()),
-                })
+        let queued = QueuedEntry {
+            record: ValidatedEntry::validate(entry, self.record_limit)?,
+            waiter,
+            sign,
         };
-        sent.inspect_err(|_| {
-            self.shared.queued_bytes.fetch_sub(size, Ordering::Relaxed);
+        self.queue.push(queued, urgency).map_err(|rejected| {
+            let (queued, error) = *rejected;
+            let entry = queued.record.0;
+            Box::new(RejectedEntry { entry, error })
         })
     }
 }
@@ -418,7 +416,7 @@ fn write_start(writer: &mut JournalWriter, mut first: Vec<AuditEntry>) -> Result
             entry = introduce(entry, &writer.options, &writer.mac_key);
             entry = entry.with("checkpoint_key", writer.checkpoints.signer.public.as_str());
         }
-        records.push(ValidatedEntry::serialize(&entry, limit(&writer.options))?);
+        records.push(ValidatedEntry::serialize(entry, limit(&writer.options))?);
     }
     // If many records follow, the introduction is signed first: it states how many records may be unsigned.
     let alone = usize::from(records.len() > MAX_UNSIGNED_START);

@@ -142,6 +142,8 @@ mod notice;
 #[cfg(all(feature = "files", unix))]
 mod options;
 #[cfg(all(feature = "files", unix))]
+mod queue;
+#[cfg(all(feature = "files", unix))]
 pub mod read;
 #[cfg(all(feature = "files", unix))]
 mod receipt;
@@ -170,6 +172,8 @@ mod writer;
 #[cfg(all(feature = "files", unix))]
 pub use disk::{FileDisk, FileState, OpenSegment, SegmentDisk};
 pub use entry::{AuditEntry, AuditEvent};
+#[doc(hidden)]
+pub use entry::{RejectedEntry, Urgency};
 pub use error::Error;
 #[cfg(all(feature = "files", unix))]
 pub use journal::{AuditJournal, JournalHealth};

@@ -31,7 +31,7 @@ impl JournalWriter {
     /// Stores the end of a call that could not be written: the call happened, whatever its caller was told.
     pub(crate) fn store_call_end(&mut self, record: ValidatedEntry) {
         let end = matches!(
-            record.event,
+            record.event(),
             AuditEvent::CALL_END | AuditEvent::CALL_UNKNOWN
         );
         if end && self.unwritten_ends.len() < MAX_STORED_ENDS {
@@ -137,7 +137,7 @@ impl JournalWriter {
         let limit = crate::options::MAX_RECORD_BYTES;
         let begins = left
             .reopened_calls()
-            .map(|entry| ValidatedEntry::serialize(&entry, limit));
+            .map(|entry| ValidatedEntry::serialize(entry, limit));
         let begins: Vec<ValidatedEntry> = begins.collect::<Result<_, _>>()?;
         for chunk in begins.chunks(self.options.max_batch_records.max(1)) {
             self.write(chunk.iter())?;
@@ -148,7 +148,7 @@ impl JournalWriter {
     fn write_introduced(&mut self, entry: AuditEntry) -> Result<(), Error> {
         let entry = introduce(entry, &self.options, &self.mac_key)
             .with("checkpoint_key", self.checkpoints.signer.public.as_str());
-        let record = ValidatedEntry::serialize(&entry, crate::options::MAX_RECORD_BYTES)?;
+        let record = ValidatedEntry::serialize(entry, crate::options::MAX_RECORD_BYTES)?;
         self.checkpoints.forced = true;
         self.write(std::iter::once(&record)).map(drop)
     }

@@ -67,23 +67,19 @@ impl OpenCalls {
 
     /// Updates the open calls by a record in a segment.
     pub(crate) fn update(&mut self, record: &ValidatedEntry, seg: u64) {
-        let Some((_, call)) = record.fields.iter().find(|(name, _)| name == "call") else {
+        let Some(call) = record.call() else {
             return;
         };
-        if record.event == AuditEvent::CALL_BEGIN {
-            self.0.entry(call.clone()).or_insert(seg);
-        } else if matches!(
-            record.event,
-            AuditEvent::CALL_END | AuditEvent::CALL_UNKNOWN
-        ) {
-            self.0.remove(call);
+        match record.event() {
+            AuditEvent::CALL_BEGIN => _ = self.0.entry(call.to_owned()).or_insert(seg),
+            AuditEvent::CALL_END | AuditEvent::CALL_UNKNOWN => _ = self.0.remove(call),
+            _ => {}
         }
     }
 
     /// Returns whether the call of a record is open.
     pub(crate) fn has(&self, record: &ValidatedEntry) -> bool {
-        let call = record.fields.iter().find(|(name, _)| name == "call");
-        call.is_some_and(|(_, call)| self.0.contains_key(call))
+        record.call().is_some_and(|call| self.0.contains_key(call))
     }
 
     /// Returns the oldest segment in which an open call began.

@@ -16,9 +16,12 @@ pub(crate) fn introduce(
     options: &JournalOptions,
     mac_key: &str,
 ) -> AuditEntry {
-    let mut fields = options.extra_fields.clone();
-    fields.append(&mut entry.fields);
-    entry.fields = fields;
+    for (name, value) in &options.extra_fields {
+        // A field of the entry has precedence over an additional field of the same name.
+        if entry.raw(name).is_none() {
+            entry = entry.with(name.clone(), value.clone());
+        }
+    }
     let key_id = mac_key.get(..KEY_ID_DIGITS).unwrap_or(mac_key);
     with_terms(entry, options, mac_key)
         .with("product", options.product.as_str())

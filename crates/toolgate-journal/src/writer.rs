@@ -7,36 +7,25 @@ use crate::disk::OpenSegment;
 use crate::entry::{AuditEntry, ValidatedEntry};
 use crate::error::Error;
 use crate::failure::{FailureCause, WRITER_ENDED};
-use crate::options::{JournalOptions, MAX_WRITE_BYTES};
+use crate::options::JournalOptions;
+use crate::queue::{Arrival, EntryQueue, QueuedEntry};
 use crate::receipt::AuditReceipt;
 use crate::record::ChainTip;
 use crate::segment_contents::{OpenCalls, SegmentContents};
 use crate::terms::with_terms;
 use std::io;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::thread;
 use std::time::Instant;
-use tokio::sync::oneshot;
 
-pub(crate) type AppendResult = Result<AuditReceipt, Error>;
-
-/// Queued entry and its waiter.
-pub(crate) struct QueuedEntry {
-    pub(crate) record: ValidatedEntry,
-    pub(crate) waiter: Option<oneshot::Sender<AppendResult>>,
-    /// Forces a checkpoint after the entry.
-    pub(crate) sign: bool,
-}
+/// Number of records of a call, which a lone caller may queue at once. More of them come from several callers.
+const RECORDS_OF_A_CALL: usize = 2;
 
 /// State that the writer shares with callers.
 #[derive(Debug, Default)]
 pub(crate) struct JournalShared {
     /// Reason for which nothing can be recorded; set before any waiter gets it.
     failed: RwLock<Option<Arc<str>>>,
-    /// Size of the queued entries in bytes.
-    pub(crate) queued_bytes: AtomicUsize,
     /// Reason for which the checkpoint mirror lacks the newest checkpoint.
     pub(crate) mirror_error: Mutex<Option<String>>,
 }
@@ -71,34 +60,29 @@ pub(crate) struct JournalWriter {
     pub(crate) unwritten_ends: Vec<ValidatedEntry>,
     /// Abandoned chain, until another one follows it.
     pub(crate) abandoned: Option<AbandonedChain>,
+    /// Number of entries that were committed last.
+    pub(crate) last_batch: usize,
 }
 
 impl JournalWriter {
-    /// Runs until all senders are gone and the queue is empty.
-    pub(crate) fn run(mut self, inbox: &Receiver<QueuedEntry>) {
-        let _guard = PanicGuard(self.shared.clone());
+    /// Runs until the queue is closed and empty.
+    pub(crate) fn run(mut self, queue: &EntryQueue) {
+        let _guard = PanicGuard(self.shared.clone(), queue);
         loop {
-            match self.next(inbox) {
-                Ok(first) => {
-                    let batch = self.gather(first, inbox);
+            // The time until the next checkpoint or repair attempt is due.
+            let due = match self.failure {
+                Some(_) => Some(self.options.repair_interval),
+                None => self.checkpoints.due_in(&self.options),
+            };
+            match queue.wait(due) {
+                Arrival::Entries(first) => {
+                    let batch = self.gather(first, queue);
                     self.commit(batch);
                 }
-                Err(RecvTimeoutError::Timeout) if self.failure.is_some() => self.repair(),
-                Err(RecvTimeoutError::Timeout) => self.write_checkpoint(),
-                Err(RecvTimeoutError::Disconnected) => return self.write_checkpoint(),
+                Arrival::Nothing if self.failure.is_some() => self.repair(),
+                Arrival::Nothing => self.write_checkpoint(),
+                Arrival::Closed => return self.write_checkpoint(),
             }
-        }
-    }
-
-    /// Waits for an entry until the next checkpoint or repair attempt is due.
-    fn next(&self, inbox: &Receiver<QueuedEntry>) -> Result<QueuedEntry, RecvTimeoutError> {
-        let due = match self.failure {
-            Some(_) => Some(self.options.repair_interval),
-            None => self.checkpoints.due_in(&self.options),
-        };
-        match due {
-            Some(time) => inbox.recv_timeout(time),
-            None => inbox.recv().map_err(|_| RecvTimeoutError::Disconnected),
         }
     }
 
@@ -112,33 +96,21 @@ impl JournalWriter {
         }
     }
 
-    /// Gathers the queued entries. Waits only while more entries arrive, so that a lone caller is never delayed.
-    fn gather(&self, first: QueuedEntry, inbox: &Receiver<QueuedEntry>) -> Vec<QueuedEntry> {
+    /// Gathers the queued entries, and waits while more entries arrive. A lone caller is never delayed.
+    fn gather(&mut self, mut batch: Vec<QueuedEntry>, queue: &EntryQueue) -> Vec<QueuedEntry> {
         let until = Instant::now() + self.options.max_batch_wait;
-        let mut bytes = first.record.size();
-        let mut batch = vec![first];
-        let mut yielded = false;
-        while batch.len() < self.options.max_batch_records.max(1) && bytes < MAX_WRITE_BYTES {
-            match inbox.try_recv() {
-                Ok(message) => {
-                    bytes += message.record.size();
-                    batch.push(message);
-                    yielded = false;
-                }
-                Err(TryRecvError::Empty) if !yielded && Instant::now() < until => {
-                    thread::yield_now();
-                    yielded = true;
-                }
-                Err(_) => break,
+        while batch.len().max(self.last_batch) > RECORDS_OF_A_CALL {
+            thread::yield_now();
+            if !queue.fill(&mut batch) || Instant::now() >= until {
+                break;
             }
         }
+        self.last_batch = batch.len();
         batch
     }
 
     /// Performs a group commit: makes a batch durable with one write and answers its waiters.
     fn commit(&mut self, batch: Vec<QueuedEntry>) {
-        let size: usize = batch.iter().map(|message| message.record.size()).sum();
-        self.shared.queued_bytes.fetch_sub(size, Ordering::Relaxed);
         self.checkpoints.forced |= batch.iter().any(|message| message.sign);
         let result = self.write(batch.iter().map(|message| &message.record));
         let first = result.as_ref().map_or(0, |first| *first);
@@ -266,12 +238,13 @@ fn write_all(segment: &mut dyn OpenSegment, mut rest: &[u8]) -> io::Result<()> {
 }
 
 /// Guard that marks the journal as failed if the writer panics.
-struct PanicGuard(Arc<JournalShared>);
+struct PanicGuard<'a>(Arc<JournalShared>, &'a EntryQueue);
 
-impl Drop for PanicGuard {
+impl Drop for PanicGuard<'_> {
     fn drop(&mut self) {
         if thread::panicking() {
             self.0.set_failed(Some(WRITER_ENDED.into()));
+            self.1.end();
         }
     }
 }

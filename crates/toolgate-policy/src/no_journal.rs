@@ -1,8 +1,7 @@
 //! The journal of builds without one: a type without values, so that the recorder can only write to the program's log.
 
 use futures_util::future::Ready;
-use std::borrow::Borrow;
-use toolgate_journal::{AuditEntry, Error};
+use toolgate_journal::{AuditEntry, Error, RejectedEntry, Urgency};
 
 /// Hash-chained journal of audit records; it has no value in a build without the feature `audit`, or on another system
 /// than Unix.
@@ -17,11 +16,19 @@ impl AuditJournal {
         match *self {}
     }
 
-    pub(crate) fn append_ref(&self, _: &AuditEntry) -> Ready<Result<(), Error>> {
+    pub(crate) fn try_append(
+        &self,
+        _: AuditEntry,
+        _: Urgency,
+    ) -> Result<Ready<Result<(), Error>>, Box<RejectedEntry>> {
         match *self {}
     }
 
-    pub(crate) fn enqueue(&self, _: impl Borrow<AuditEntry>) -> Result<(), Error> {
+    pub(crate) fn enqueue(&self, _: AuditEntry) -> Result<(), Error> {
+        match *self {}
+    }
+
+    pub(crate) fn try_enqueue(&self, _: AuditEntry) -> Result<(), Box<RejectedEntry>> {
         match *self {}
     }
 

@@ -1,8 +1,11 @@
 //! Audit recorder: writes to the journal and buffers entries that must not be lost while its queue is full.
 
-use crate::SecretRedactor;
 #[cfg(not(all(feature = "audit", unix)))]
 use crate::no_journal::AuditJournal;
+use crate::{
+    SecretRedactor,
+    sanitize::{secrets::may_hold_secret, text::is_clean_json},
+};
 use futures_util::FutureExt;
 use serde_json::Value;
 use std::{
@@ -16,7 +19,7 @@ use toolgate_core::{
 };
 #[cfg(all(feature = "audit", unix))]
 use toolgate_journal::AuditJournal;
-use toolgate_journal::{AuditEntry, AuditEvent, Error as Failed};
+use toolgate_journal::{AuditEntry, AuditEvent, Error as Failed, RejectedEntry, Urgency};
 
 /// A future that resolves when an audit record is on disk.
 pub(crate) type RecordWritten = BoxFuture<'static, Result<(), Error>>;
@@ -110,32 +113,44 @@ impl AuditRecorder {
     /// # Errors
     /// Nothing was queued: the queue is full, or the journal failed.
     pub(crate) fn append(&self, entry: AuditEntry) -> Result<RecordWritten, Error> {
-        self.append_sanitized(&sanitize_entry(entry))
+        self.append_as(entry, Urgency::Urgent)
     }
 
-    fn append_sanitized(&self, entry: &AuditEntry) -> Result<RecordWritten, Error> {
-        let AuditSink::Journal(journal) = &self.sink else {
-            log(entry);
-            return Ok(Box::pin(async { Ok(()) }));
-        };
-        self.flush(journal).map_err(audit_error)?;
-        let mut written: RecordWritten = Box::pin(
-            journal
-                .append_ref(entry)
-                .map(|answer| answer.map(|_| ()).map_err(audit_error)),
-        );
-        match written.as_mut().now_or_never() {
-            Some(Err(error)) => Err(error),
-            Some(Ok(())) => Ok(Box::pin(async { Ok(()) })),
-            None => Ok(written),
-        }
+    /// Like [`AuditRecorder::append`], for an entry that may wait a few milliseconds for the next one.
+    pub(crate) fn append_as(
+        &self,
+        entry: AuditEntry,
+        urgency: Urgency,
+    ) -> Result<RecordWritten, Error> {
+        self.try_append(sanitize_entry(entry), urgency)
+            .map_err(|rejected| audit_error(rejected.error))
     }
 
     /// Like [`AuditRecorder::append`], but buffers the sanitized entry if it cannot be queued now.
     pub(crate) fn append_or_buffer(&self, entry: AuditEntry) -> Result<RecordWritten, Error> {
-        let entry = sanitize_entry(entry);
-        self.append_sanitized(&entry)
-            .inspect_err(|_| self.buffer(entry))
+        let appended = self.try_append(sanitize_entry(entry), Urgency::Urgent);
+        appended.map_err(|rejected| {
+            self.buffer(rejected.entry);
+            audit_error(rejected.error)
+        })
+    }
+
+    fn try_append(
+        &self,
+        entry: AuditEntry,
+        urgency: Urgency,
+    ) -> Result<RecordWritten, Box<RejectedEntry>> {
+        let AuditSink::Journal(journal) = &self.sink else {
+            log(&entry);
+            return Ok(Box::pin(async { Ok(()) }));
+        };
+        if let Err(error) = self.flush(journal) {
+            return Err(Box::new(RejectedEntry { entry, error }));
+        }
+        let written = journal.try_append(entry, urgency)?;
+        Ok(Box::pin(
+            written.map(|answer| answer.map(|_| ()).map_err(audit_error)),
+        ))
     }
 
     /// Queues an entry without waiting; buffers it if the queue is full.
@@ -144,9 +159,14 @@ impl AuditRecorder {
         let AuditSink::Journal(journal) = &self.sink else {
             return log(&entry);
         };
-        let noted = self.flush(journal).and_then(|()| journal.enqueue(&entry));
-        if matches!(noted, Err(Failed::Overloaded)) {
-            self.buffer(entry);
+        let noted = match self.flush(journal) {
+            Ok(()) => journal.try_enqueue(entry),
+            Err(error) => Err(Box::new(RejectedEntry { entry, error })),
+        };
+        if let Err(rejected) = noted
+            && matches!(rejected.error, Failed::Overloaded)
+        {
+            self.buffer(rejected.entry);
         }
     }
 
@@ -189,9 +209,11 @@ impl AuditRecorder {
     /// Queues the buffered entries, in order.
     fn flush(&self, journal: &AuditJournal) -> Result<(), Failed> {
         let mut late = self.buffered();
-        while let Some(entry) = late.entries.front() {
-            journal.enqueue(entry)?;
-            late.entries.pop_front();
+        while let Some(entry) = late.entries.pop_front() {
+            if let Err(rejected) = journal.try_enqueue(entry) {
+                late.entries.push_front(rejected.entry);
+                return Err(rejected.error);
+            }
         }
         if late.refusals > 0 || late.dropped > 0 {
             let entry = AuditEntry::new(AuditEvent::OVERLOAD).with("refused", late.refusals);
@@ -223,45 +245,39 @@ impl fmt::Debug for AuditRecorder {
 /// In names, reasons and client data, secrets are redacted and characters that would affect a terminal are escaped. A
 /// [`AuditRecorder`] does this itself.
 #[doc(hidden)]
-pub fn sanitize_entry(mut entry: AuditEntry) -> AuditEntry {
-    entry.fields.values_mut().for_each(sanitize_value);
-    entry
-}
-
-fn sanitize_value(value: &mut Value) {
-    match value {
-        Value::String(text) => {
-            if let Cow::Owned(new) = SecretRedactor::redact_for_display(text) {
-                *text = new;
-            }
-            if let Cow::Owned(new) = escape_bidi(text) {
-                *text = new;
-            }
-        }
-        Value::Array(items) => items.iter_mut().for_each(sanitize_value),
-        Value::Object(members) => members.values_mut().for_each(sanitize_value),
-        _ => {}
+pub fn sanitize_entry(entry: AuditEntry) -> AuditEntry {
+    // One search of the whole entry is faster than one of each string, and nearly always finds nothing.
+    let values = entry.values();
+    if is_clean_json(values)
+        && !may_hold_secret(values)
+        && matches!(escape_bidi(values), Cow::Borrowed(_))
+    {
+        return entry;
     }
+    entry.with_edited_strings(&|text| {
+        let redacted = SecretRedactor::redact_for_display(text);
+        match (escape_bidi(&redacted), &redacted) {
+            (Cow::Borrowed(_), Cow::Borrowed(_)) => None,
+            (escaped, _) => Some(escaped.into_owned()),
+        }
+    })
 }
 
 fn log(entry: &AuditEntry) {
-    let text = |name: &str| {
-        entry
-            .fields
-            .get(name)
-            .and_then(|v| v.as_str())
-            .unwrap_or_default()
+    let text = |name: &str| match entry.get(name) {
+        Some(Value::String(text)) => text,
+        _ => String::new(),
     };
     tracing::info!(
         target: "toolgate::audit",
         event = entry.event.as_str(),
-        call = text("call"),
-        caller = text("caller"),
-        method = text("method"),
-        name = text("name"),
-        decision = text("dec"),
-        out = text("out"),
-        micros = entry.fields.get("dur_us").and_then(|v| v.as_u64()),
+        call = %text("call"),
+        caller = %text("caller"),
+        method = %text("method"),
+        name = %text("name"),
+        decision = %text("dec"),
+        out = %text("out"),
+        micros = entry.get("dur_us").and_then(|value| value.as_u64()),
     );
 }
 
@@ -337,6 +353,7 @@ fn id(id: &str) -> String {
 #[cfg(all(feature = "audit", unix))]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
     use std::time::{Duration, Instant};
 
     #[test]
@@ -349,12 +366,42 @@ mod tests {
         let secret = ["AKI", "AQ4T5Z2LM7NPR3SVX"].concat();
         let end = AuditEntry::new(AuditEvent::ELICIT).with("why", format!("the key {secret}"));
         assert!(recorder.append_or_buffer(end).is_err(), "there is no room");
-        let why = recorder.buffered().entries[0].fields["why"].to_string();
+        let why = recorder.buffered().entries[0]
+            .get("why")
+            .unwrap()
+            .to_string();
         assert!(
             why.contains("[redacted:") && !why.contains(&secret),
             "{why}"
         );
         let _ = std::fs::remove_dir_all(folder);
+    }
+
+    proptest! {
+        /// The search of each string finds nothing that the search of the whole entry misses.
+        #[test]
+        fn the_search_of_a_whole_entry_misses_nothing(
+            texts in prop::collection::vec(prop::collection::vec(part(), 0..4), 1..4)
+        ) {
+            let texts: Vec<String> = texts.iter().map(|parts| parts.concat()).collect();
+            let entry = AuditEntry::new(AuditEvent::ELICIT).with("why", texts.clone());
+            let sanitized = sanitize_entry(entry).get("why").unwrap();
+            let each = texts.iter().map(|text| {
+                let redacted = SecretRedactor::redact_for_display(text);
+                escape_bidi(&redacted).into_owned()
+            });
+            prop_assert_eq!(sanitized, Value::from_iter(each));
+        }
+    }
+
+    /// Returns a part of a text: plain, or one that is redacted, removed or escaped.
+    fn part() -> impl Strategy<Value = String> {
+        let secret = ["AKI", "AQ4T5Z2LM7NPR3SVX"].concat();
+        prop_oneof![
+            "[a-z \"\\\\/]{0,8}",
+            Just(secret),
+            "[\u{0}-\u{1f}\u{7f}\u{ad}\u{200b}-\u{200f}\u{202a}-\u{202e}\u{2066}\u{feff}\u{e0041}é]{1,2}",
+        ]
     }
 
     #[test]

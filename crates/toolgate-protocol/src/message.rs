@@ -1,6 +1,6 @@
 //! JSON-RPC envelope: requests, notifications and replies.
 
-use crate::json::{Json, JsonKind, ObjectWriter};
+use crate::json::{Json, JsonKind, JsonView, ObjectWriter};
 
 /// JSON-RPC request id: a string or an integer, repeated byte for byte in the reply.
 #[derive(Clone, Debug)]
@@ -22,9 +22,13 @@ impl Id {
     /// Reads a JSON-RPC id. Returns `None` for a value other than a string or an integer, and beyond
     /// [`Id::MAX_ID_BYTES`].
     pub fn read(json: &Json) -> Option<Id> {
+        Id::from_json(json.clone())
+    }
+
+    fn from_json(json: Json) -> Option<Id> {
         let fits = json.as_str().len() <= Id::MAX_ID_BYTES;
         let known = json.kind() == JsonKind::String || json.i64().is_some();
-        (fits && known).then(|| Id(json.clone()))
+        (fits && known).then_some(Id(json))
     }
 
     /// Creates a numeric JSON-RPC id, for a request that this program sends.
@@ -203,7 +207,8 @@ impl JsonRpcMessage {
             });
         }
         let parts = EnvelopeParts::of(json).without_nulls();
-        let id = parts.id.as_ref().and_then(Id::read);
+        let id = parts.id.as_ref();
+        let id = id.and_then(|id| Id::from_json(json.part(id)));
         let reply = parts.method.is_none() && (parts.result.is_some() || parts.error.is_some());
         let wrong = |reason| {
             Err(MalformedMessage {
@@ -213,7 +218,8 @@ impl JsonRpcMessage {
                 notification: false,
             })
         };
-        if parts.version.as_ref().and_then(Json::str_cow).as_deref() != Some("2.0") {
+        let version = parts.version.as_ref().and_then(JsonView::str_cow);
+        if version.as_deref() != Some("2.0") {
             return wrong("\"jsonrpc\" must be \"2.0\"");
         }
         if parts.id.is_some() && id.is_none() && parts.error.is_none() {
@@ -227,15 +233,15 @@ impl JsonRpcMessage {
                 wrong("a response must not have both a \"result\" and an \"error\"")
             }
             (None, None, None) => wrong("\"method\" is missing"),
-            (Some(method), None, None) => parts.read_request(method, id),
+            (Some(method), None, None) => parts.read_request(json, method, id),
             (None, Some(result), None) => match id {
                 Some(id) => Ok(JsonRpcMessage::Reply {
                     id: Some(id),
-                    answer: Ok(result.clone()),
+                    answer: Ok(json.part(result)),
                 }),
                 None => wrong("a response must have the \"id\" of its request"),
             },
-            (None, None, Some(error)) => match RpcError::read(error) {
+            (None, None, Some(error)) => match RpcError::read(&json.part(error)) {
                 Some(error) => Ok(JsonRpcMessage::Reply {
                     id,
                     answer: Err(error),
@@ -246,27 +252,21 @@ impl JsonRpcMessage {
     }
 }
 
-struct EnvelopeParts {
-    version: Option<Json>,
-    id: Option<Json>,
-    method: Option<Json>,
-    params: Option<Json>,
-    result: Option<Json>,
-    error: Option<Json>,
+#[derive(Default)]
+struct EnvelopeParts<'a> {
+    version: Option<JsonView<'a>>,
+    id: Option<JsonView<'a>>,
+    method: Option<JsonView<'a>>,
+    params: Option<JsonView<'a>>,
+    result: Option<JsonView<'a>>,
+    error: Option<JsonView<'a>>,
 }
 
-impl EnvelopeParts {
+impl<'a> EnvelopeParts<'a> {
     /// Reads the members in one pass; the strict reader has already rejected duplicate keys.
-    fn of(json: &Json) -> EnvelopeParts {
-        let mut parts = EnvelopeParts {
-            version: None,
-            id: None,
-            method: None,
-            params: None,
-            result: None,
-            error: None,
-        };
-        for (key, value) in json.members() {
+    fn of(json: &'a Json) -> EnvelopeParts<'a> {
+        let mut parts = EnvelopeParts::default();
+        for (key, value) in json.view().members() {
             let place = match key.as_ref() {
                 "jsonrpc" => &mut parts.version,
                 "id" => &mut parts.id,
@@ -282,8 +282,8 @@ impl EnvelopeParts {
     }
 
     /// Removes a `null` beside the other of `result` and `error` in a reply: it means absence.
-    fn without_nulls(mut self) -> EnvelopeParts {
-        let is_null = |part: &Option<Json>| part.as_ref().is_some_and(Json::is_null);
+    fn without_nulls(mut self) -> EnvelopeParts<'a> {
+        let is_null = |part: &Option<JsonView<'_>>| part.as_ref().is_some_and(JsonView::is_null);
         if self.method.is_none() && self.result.is_some() && self.error.is_some() {
             if is_null(&self.error) {
                 self.error = None;
@@ -296,10 +296,11 @@ impl EnvelopeParts {
 
     fn read_request(
         &self,
-        method: &Json,
+        json: &Json,
+        method: &JsonView<'_>,
         id: Option<Id>,
     ) -> Result<JsonRpcMessage, MalformedMessage> {
-        let Some(method) = method.string() else {
+        let Some(method) = method.str_cow() else {
             return Err(MalformedMessage {
                 id,
                 reason: "\"method\" must be a string",
@@ -317,7 +318,8 @@ impl EnvelopeParts {
                 reply: false,
             });
         }
-        let params = params.cloned();
+        let method = method.into_owned();
+        let params = params.map(|params| json.part(params));
         Ok(match id {
             Some(id) => JsonRpcMessage::Request { id, method, params },
             None => JsonRpcMessage::Notification { method, params },
@@ -328,10 +330,10 @@ impl EnvelopeParts {
 /// Writes a JSON-RPC request as one line without a line feed.
 pub fn request(id: &Id, method: &str, params: Option<&Json>) -> String {
     envelope(json_bytes(params), |o| {
-        o.raw("id", id.json());
+        o.constant_key(r#""id":"#).push_str(id.json().as_str());
         o.str("method", method);
         if let Some(params) = params {
-            o.raw("params", params);
+            o.constant_key(r#""params":"#).push_str(params.as_str());
         }
     })
 }
@@ -364,8 +366,8 @@ pub fn reply(id: Option<&Id>, answer: &Result<Json, RpcError>) -> String {
 /// their approximate size in bytes.
 pub fn reply_with(id: &Id, capacity: usize, fill: impl FnOnce(&mut ObjectWriter)) -> String {
     envelope(capacity, |o| {
-        o.raw("id", id.json());
-        o.object("result", fill);
+        o.constant_key(r#""id":"#).push_str(id.json().as_str());
+        o.constant_object(r#""result":"#, fill);
     })
 }
 

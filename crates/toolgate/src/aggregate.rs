@@ -574,6 +574,7 @@ impl Aggregate {
         };
         let caller = call.caller.clone();
         let mut outcome = member.service.call(call).await?;
+        member_catalog::forbid_shared_caching(&mut outcome);
         apps::prefix_outcome(&member.prefix, &mut outcome);
         self.links
             .remember(&caller, &member.service, &origin, &outcome);

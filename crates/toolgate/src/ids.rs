@@ -27,7 +27,8 @@ pub(crate) fn call_id() -> Arc<str> {
     if let Some(signs) = name.last_chunk_mut::<SHORT_ID_CHARS>() {
         *signs = random_chars();
     }
-    String::from_utf8_lossy(&name).into()
+    // The alphabet is ASCII.
+    std::str::from_utf8(&name).unwrap_or("c-").into()
 }
 
 /// Returns a number that no other session of this process has.
@@ -71,12 +72,10 @@ impl RandomIdBuffer {
             fill_random(&mut self.bytes);
             self.used = 0;
         }
-        let mut taken = [0; SHORT_ID_CHARS];
-        for (to, from) in taken.iter_mut().zip(self.bytes.iter().skip(self.used)) {
-            *to = *from;
-        }
+        let rest = self.bytes.get(self.used..).unwrap_or_default();
+        let taken = rest.first_chunk().copied().unwrap_or_default();
         self.used += SHORT_ID_CHARS;
-        taken.map(alphabet_char)
+        <[u8; SHORT_ID_CHARS]>::map(taken, alphabet_char)
     }
 }
 
@@ -88,8 +87,7 @@ fn fill_random(bytes: &mut [u8]) {
 }
 
 fn alphabet_char(byte: u8) -> u8 {
-    let sign = ID_ALPHABET.get(usize::from(byte % 32));
-    sign.copied().unwrap_or(b'a')
+    ID_ALPHABET[usize::from(byte % 32)]
 }
 
 #[cfg(test)]

@@ -133,7 +133,7 @@ fn table(rows: &[Row], sizes: &[Size]) -> String {
     let mut text = occasion();
     put(
         &mut text,
-        "Goals for Toolgate, compared with the median of the rounds:",
+        "Goals for Toolgate. A measured share of the calls/s is the median of the rounds:",
         "| workload | goal | measured | |\n| --- | --- | --: | --- |",
         wanted::lines(rows, sizes),
     );
@@ -151,7 +151,7 @@ fn table(rows: &[Row], sizes: &[Size]) -> String {
     );
     put(
         &mut text,
-        "Startup time of a server over stdio, and memory of an idle session and an idle stream over HTTP: `measure cold SERVER`, `measure idle SERVER`.",
+        "Startup time of a server over stdio, and memory of an idle session and an idle stream over HTTP. To reproduce a figure, run `target/PROFILE/measure cold SERVER` or `target/PROFILE/measure idle SERVER`.",
         "| server | to the first list | to the first call | an idle session | an idle stream |\n| --- | --: | --: | --: | --: |",
         sizes.iter().map(Size::line).collect(),
     );

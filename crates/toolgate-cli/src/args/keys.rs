@@ -20,9 +20,9 @@ pub(crate) enum KeysCommand {
     },
     /// Replace the API key of a name and print the new one; it is shown only once
     ///
-    /// Rules, approvals and credentials of key:NAME stay valid. New requests with the old key are rejected, and its
-    /// notification streams are closed. Running and pending calls complete; to cancel them as well, use `toolgate keys
-    /// revoke`. Unless you pass --expires or --until, the new key inherits the old expiry.
+    /// Rules, approvals and credentials of key:NAME stay valid. At once, or after --keep-old, new requests with the old
+    /// key are rejected and its notification streams are closed. Running and pending calls complete; to cancel them as
+    /// well, use `toolgate keys revoke`. Unless you pass --expires or --until, the new key inherits the old expiry.
     Rotate {
         /// Name of the key, as `toolgate keys list` shows it
         name: String,

@@ -49,16 +49,16 @@ pub(super) struct AuditSection {
     #[serde(with = "Word::<AuditDurability>")]
     mode: AuditDurability,
     /// Contents of arguments in the audit log. Their length and a keyed digest are always recorded. `digest`: nothing
-    /// else. `rules`: also the arguments that a rule for that item reads in its `when`, without secrets;
-    /// `toolgate explain --history` needs them to evaluate a new version of the rule. `redacted`: all arguments,
-    /// without secrets. `audit_arguments` of a server overrides it.
+    /// else. `rules`: if a rule for that item reads arguments in its `when`, also these arguments, without secrets, and
+    /// the names of the others; `toolgate explain --history` needs them to evaluate a new version of the rule.
+    /// `redacted`: all arguments, without secrets. `audit_arguments` of a server overrides it.
     #[serde(with = "Word::<ArgumentForm>")]
     arguments: AuditContentForm,
     /// Contents of results in the audit log. Their length and a keyed digest are always recorded. `redacted`: also the
     /// results, without secrets. `audit_results` of a server overrides it.
     #[serde(with = "Word::<ResultForm>")]
     results: AuditContentForm,
-    /// Maximum length of recorded arguments and results. Of longer ones, only the length is recorded.
+    /// Maximum length of recorded arguments and results. Of longer ones, only the length and the digest are recorded.
     #[serde(with = "IntRange::<64, 49_152>")]
     contents_bytes: usize,
 }

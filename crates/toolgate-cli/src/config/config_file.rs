@@ -21,7 +21,7 @@ use toolgate::aggregate::NameRules;
 #[serde(default, deny_unknown_fields)]
 pub(super) struct ConfigFile {
     /// IP address and port of the HTTP listener. Port 0 selects a free port. An address that other machines can reach
-    /// needs a `token`, or `required` in `[auth]`. The option `--listen` overrides it.
+    /// needs a `token`, an issuer, or `required` in `[auth]`. The option `--listen` overrides it.
     #[schemars(example = &"127.0.0.1:8665")]
     pub(super) listen: ListenAddress,
     /// Bearer token of the clients: 16 to 4096 visible ASCII characters. `openssl rand -hex 32` makes a good one. Only

@@ -134,7 +134,7 @@ limits! {
     headers: usize = 100, 16 to 1_000;
     /// Maximum size of the value of one header `Mcp-…`.
     mcp_header_bytes: usize = 8_192, 256 to 8_192;
-    /// Maximum size of a line of a server or client over stdio.
+    /// Maximum size of a line of a server or client over stdio, and of a response or an event of a server over HTTP.
     line_bytes: usize = 16_777_216, 65_536 to 1_073_741_824;
     /// Maximum nesting depth of JSON.
     depth: usize = 64, 8 to 128;
@@ -203,7 +203,8 @@ limits! {
     tasks_per_caller: usize = 64, 1 to 100_000;
     /// Bytes of the results of all finished tasks. The oldest are evicted.
     task_bytes: usize = 67_108_864, 65_536 to 134_217_728;
-    /// Time for which a task is kept, counted from its start; then it is ended.
+    /// Lifetime of a task, counted from its start. Then its call is cancelled if it still runs, and its result is
+    /// deleted.
     task_seconds: u64 = 3_600, 1 to 604_800;
     /// Polls of one task in a minute. Above this number, a poll is refused with the time of the next allowed poll.
     task_polls: u32 = 600, 60 to 1_000_000;
@@ -211,7 +212,8 @@ limits! {
     result_bytes: usize = 16_777_216, 1_024 to 1_073_741_824;
     /// Maximum size of the Base64 of one image, one audio content or the data of one resource.
     media_bytes: usize = 8_388_608, 1_024 to 1_073_741_824;
-    /// Tools of one server, and as many resources, templates and prompts each. The others are dropped, with a note.
+    /// Tools of one server, and as many resources, templates, prompts and skills each. The others are dropped, with a
+    /// note.
     tools_per_server: usize = 10_000, 1 to 100_000;
     /// Bytes of all items of one kind of one server together.
     list_bytes: usize = 16_777_216, 65_536 to 1_073_741_824;
@@ -247,10 +249,12 @@ limits! {
     when_steps: usize = 100_000, 100 to 10_000_000;
     /// Maximum number of times that a client may repeat one call with answers to input requests.
     rounds: u32 = 10, 1 to 1_000;
-    /// Time that a client has to answer an input request of a tool.
+    /// Time that a client has to answer an input request. A client of 2026-07-28 also has to repeat its call within
+    /// `seal_seconds`.
     question_seconds: u64 = 600, 1 to 86_400;
-    /// Interval without a request after which the gateway pings a server with a handshake. A server that answered pings
-    /// and misses two in a row, 30 s each, counts as gone; the gateway starts it or connects to it again. 0: never.
+    /// Interval at which the gateway pings a server with a handshake, except while a request to the server is pending.
+    /// A server that answered pings and misses two in a row, 30 s each, counts as gone; the gateway starts it or
+    /// connects to it again. If a server never answers a ping, the pings stop. 0: never.
     ping_seconds: u64 = 60, 0 to 86_400;
     /// Interval at which the gateway pings a client with a handshake and an open stream (stdio, a GET stream, HTTP with
     /// SSE). A client that answered pings and misses two in a row, 30 s each, counts as gone: its connection or session
@@ -258,12 +262,12 @@ limits! {
     /// gone. A client that is busy with its user may answer no ping.
     client_ping_seconds: u64 = 0, 0 to 86_400;
     /// Calls of one server of 2025-06-18 or 2025-11-25 that wait for an answer to its input request. With 0, the server
-    /// cannot ask.
+    /// cannot send input requests.
     parked_calls: usize = 64, 0 to 10_000;
     /// Calls of one caller, at one server of 2025-06-18 or 2025-11-25, that wait for an answer to its input request; at
     /// most `parked_calls`.
     parked_calls_per_caller: usize = 16, 0 to 10_000;
-    /// Maximum time until a client repeats a call with answers to input requests.
+    /// Maximum time until a client of 2026-07-28 repeats a call with answers to input requests.
     seal_seconds: u64 = 300, 1 to 300;
     /// Estimated processor time to check one value against its schema, for a release build. The cost is computed in
     /// advance, and a value that could exceed it is refused without a check. Patterns with look-around or
@@ -296,8 +300,9 @@ limits! {
     body_idle_seconds: u64 = 10, 1 to 3_600;
     /// Open connections of one address.
     connections_per_address: usize = 256, 1 to 65_536;
-    /// Rejected credentials of one address in a minute. Further ones get 429 and no audit record each. Valid
-    /// credentials are never counted. Behind a reverse proxy, all callers share one address.
+    /// Requests with invalid or malformed credentials from one address (for IPv6: from one /64 network) in a minute.
+    /// Further ones get 429 and no audit record each. Valid credentials are never counted. Behind a reverse proxy, all
+    /// callers share one address.
     auth_failures: u32 = 60, 1 to 1_000_000;
     /// Maximum number of API keys, including those revoked within 30 days.
     caller_keys: usize = 1_000, 1 to 100_000;
@@ -310,7 +315,7 @@ limits! {
     /// Time for which the public keys of an issuer are cached; six times as long while the issuer cannot be reached.
     /// Its metadata is cached six times as long.
     issuer_keys_seconds: u64 = 600, 1 to 86_400;
-    /// Minimum time between two requests for an issuer's keys or metadata, whatever tokens name.
+    /// Minimum time between two requests for an issuer's keys or metadata, whatever tokens name. 0: no minimum.
     issuer_pause_seconds: u64 = 30, 0 to 3_600;
     /// Time for which an introspection result is cached. A withdrawn token can still be accepted for that long.
     introspection_seconds: u64 = 5, 0 to 300;

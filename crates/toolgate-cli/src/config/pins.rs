@@ -16,8 +16,8 @@ pub(crate) struct PinSettings {
     /// callers use it, or `allow`, which accepts it and records that.
     #[serde(rename = "change", with = "Word::<ChangedDefinitionAction>")]
     pub(crate) on_change: ChangedDefinitionAction,
-    /// Action for tools and prompts with names that look alike: `flag` them in the console and the audit log, or `hide`
-    /// both.
+    /// Action for tools and prompts with names that look alike: `flag` them in the console, on standard error and in
+    /// the audit log, or also `hide` both.
     #[serde(rename = "look_alikes", with = "Word::<ConfusableNameAction>")]
     pub(crate) confusable_names: ConfusableNameAction,
 }

@@ -50,7 +50,8 @@ pub(crate) enum ConfigRuleAction {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RuleSection {
-    /// Globs over full names of matching items: `server.tool`, `server.resource:URI`, `server.prompt:NAME`.
+    /// Globs over full names of matching items: `server.tool`, `server.resource:URI`, `server.prompt:NAME`,
+    /// `server.skill:URI`.
     #[schemars(example = ["server.*"])]
     tools: Vec<String>,
     /// Globs over full names that the rule does not match.
@@ -67,10 +68,11 @@ pub(super) struct RuleSection {
     /// Action for matching calls: `allow` them, `ask` a person, or `deny` them. A denied item is not listed either,
     /// unless `when` depends on the call.
     action: ConfigRuleAction,
-    /// Rate limit of each caller for each of these items. Everything that a template reads counts as one item. Default:
-    /// `rate` of `[limits]`.
+    /// Rate limit of each caller for each of these items, whatever `when` says. Everything that a template reads counts
+    /// as one item. If several rules with a `rate` match, all their rates apply. Default: `rate` of `[limits]`.
     rate: Option<RateSetting>,
-    /// Number of different people who have to approve; with `action = "ask"` only.
+    /// Number of different people who have to approve a matching call that needs approval, whatever `when` says; with
+    /// `action = "ask"` only. If several rules match, the largest number applies.
     #[serde(default, with = "IntRange::<1, 8>")]
     #[schemars(extend("default" = 1))]
     approvals: Option<u32>,

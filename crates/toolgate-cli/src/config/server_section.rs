@@ -76,8 +76,8 @@ pub(super) struct ServerSection {
     pub(super) trust_annotations: bool,
     /// Protocol revision to use with the server.
     pub(super) revision: RevisionChoice,
-    /// Prefix of the server's tools for clients: `prefix_tool`. At most 32 letters, digits and `-`. `""` is valid only
-    /// if the config has one server. Default: the name of the server.
+    /// Prefix of the names that clients see: `prefix_tool`, `ui://prefix/…`, `skill://prefix/…`. At most 32 letters,
+    /// digits and `-`. `""` is valid only if the config has one server. Default: the name of the server.
     pub(super) prefix: Option<String>,
     /// Time limit of the server's start. Default: that of `[limits]`.
     #[serde(with = "IntRange::<1, 3600>")]
@@ -90,7 +90,8 @@ pub(super) struct ServerSection {
     pub(super) calls: Option<usize>,
     /// Rate limit for all callers together, such as `"600/min"`.
     pub(super) rate: Option<RateSetting>,
-    /// Action for arguments that the tool's schema does not name: `refuse` the call, or `allow` them.
+    /// Action for arguments that the tool's schema does not name: `refuse` the call, or `allow` them. A schema without
+    /// `properties`, or with a keyword such as `additionalProperties` or `anyOf`, decides itself.
     pub(super) unknown_arguments: UnknownArguments,
     /// Handling of resource URIs that URL parsers read differently: `canonical` refuses them, `verbatim` passes them on
     /// unchanged.
@@ -132,8 +133,8 @@ pub(super) struct ServerSection {
     /// pass and logs them, `off` refuses all forms.
     #[serde(with = "Word::<ElicitationPolicy>")]
     pub(super) elicitation_forms: ElicitationPolicy,
-    /// Handling of pages to which the server sends users: `check` refuses an address that is not `https`, `off` refuses
-    /// all.
+    /// Handling of pages to which the server sends users: `check` refuses an unsafe address, such as one that is not
+    /// `https`; `off` refuses all.
     #[serde(with = "Word::<CheckSwitch>")]
     pub(super) elicitation_urls: CheckSwitch,
     /// Handling of sampling requests to the models of callers: `off` refuses them, with `ask` a person reviews each one

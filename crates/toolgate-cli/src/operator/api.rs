@@ -414,11 +414,17 @@ impl OperatorApi {
         }
     }
 
-    /// Sends all items that the servers offer to the console.
+    /// Reads all items that the servers offer, and sends them to the console if anybody watches it.
     pub(crate) async fn send_items(&self) {
         for (name, kinds) in ITEM_LISTS {
-            let list = self.list_items(kinds).await;
-            self.feed.send(name, &list);
+            if self.feed.is_watched() {
+                let list = self.list_items(kinds).await;
+                self.feed.send(name, &list);
+            } else {
+                for kind in kinds {
+                    self.known_items(*kind).await;
+                }
+            }
         }
         self.collect_notes().await;
         self.feed.send("servers", &self.server_status());

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 use toolgate_core::{Caller, Item, ItemKind, ItemNote, NoteAction, ToolAnnotations};
-use toolgate_policy::{AccessRules, RuleAction};
+use toolgate_policy::{AccessRules, RuleAction, SecretRedactor};
 use toolgate_protocol::dialect::{self, Dialect};
 
 /// Names of the lists in the console and on the control socket, with the item kinds in each.
@@ -29,10 +29,17 @@ pub(crate) fn item_json(item: &Item, access: &AccessRules, caller: &Caller) -> V
         "title": named(&item.def.title()), "description": item.def.description(), "verdict": action_name(then), "rule": rule,
         "hints": hints_json(hints), "trusted": item.origin.trusted, "withheld": withheld(item), "pin": toolgate_policy::pins::state(item),
         "notes": notes(item),
-        "flags": item.pin.as_ref().map(|pin| pin.review_flags.clone()).unwrap_or_default(),
+        "flags": review_flags(item),
         "mime": item.def.json().get("mimeType").and_then(|mime| mime.string()),
         "input_schema": schema(item), "output_schema": item.def.output_schema().map(|s| s.to_value()),
     })
+}
+
+/// Returns the flags of an item, such as a name that looks like another one, with secrets removed.
+pub(crate) fn review_flags(item: &Item) -> Vec<String> {
+    let flags = item.pin.iter().flat_map(|pin| &pin.review_flags);
+    let shown = flags.map(|flag| SecretRedactor::redact_for_display(flag).into_owned());
+    shown.collect()
 }
 
 /// Renders the notes of an item: its repairs, its unchecked parts, and the revisions whose clients do not get it.

@@ -9,7 +9,7 @@ use std::{
 };
 use tokio::sync::broadcast;
 use toolgate_core::{
-    Caller, Catalog, DecisionLog, Item, ItemKind, Op, OperatorDetail, Progress, RequestInfo,
+    Caller, Catalog, DecisionLog, Item, ItemKind, Json, Op, OperatorDetail, Progress, RequestInfo,
 };
 use toolgate_policy::{
     CallCanceller, CallEnd, CallObserver, CallStage, CallView, SecretRedactor, sanitize_text,
@@ -21,6 +21,9 @@ const MAX_LISTED_CALLS: usize = 200;
 const MAX_QUEUED_EVENTS: usize = 256;
 /// Bytes of a call's arguments in the console's list. An approval shows all of them.
 const MAX_SHOWN_ARGUMENT_BYTES: usize = 16 * 1024;
+
+/// Bytes of arguments that are kept as they are until somebody looks at the list.
+const MAX_RAW_ARGUMENT_BYTES: usize = 2 * 1024;
 
 /// Event for the console: its name and its JSON data.
 pub(crate) type ConsoleEvent = (&'static str, String);
@@ -50,8 +53,7 @@ struct DisplayedCall {
     /// Name as the caller wrote it.
     name: String,
     state: &'static str,
-    arguments: String,
-    masked: usize,
+    arguments: ShownArguments,
     decision_log: DecisionLog,
     outcome: Option<&'static str>,
     /// Error class of a refused call.
@@ -60,6 +62,46 @@ struct DisplayedCall {
     progress: Option<Progress>,
     duration_ms: Option<u128>,
     approval: Option<Arc<str>>,
+}
+
+/// Arguments of a call as the console shows them.
+enum ShownArguments {
+    /// Short arguments as compact JSON, which is made presentable once somebody looks at it.
+    Raw(Json),
+    /// Arguments that were made presentable at once, so that no long ones are kept.
+    Presented(PresentedArguments),
+}
+
+#[derive(Clone)]
+struct PresentedArguments {
+    text: String,
+    /// Number of masked values.
+    masked: usize,
+}
+
+impl ShownArguments {
+    fn new(arguments: &Json) -> ShownArguments {
+        match arguments.as_str().len() <= MAX_RAW_ARGUMENT_BYTES {
+            // Detached: a part of a message keeps all of the message in memory.
+            true => ShownArguments::Raw(arguments.detached()),
+            false => ShownArguments::Presented(PresentedArguments::new(arguments)),
+        }
+    }
+
+    fn present(&self) -> PresentedArguments {
+        match self {
+            ShownArguments::Raw(arguments) => PresentedArguments::new(arguments),
+            ShownArguments::Presented(presented) => presented.clone(),
+        }
+    }
+}
+
+impl PresentedArguments {
+    fn new(arguments: &Json) -> PresentedArguments {
+        let (text, masked) = pretty_json::pretty_masked(arguments, MAX_SHOWN_ARGUMENT_BYTES);
+        let text = SecretRedactor::redact_for_display(&text).into_owned();
+        PresentedArguments { text, masked }
+    }
 }
 
 impl CallFeed {
@@ -207,8 +249,7 @@ impl CallObserver for CallFeed {
         self.update(id, |call| {
             call.state = "running";
             call.server = item.origin.server.to_string();
-            let name = display_name(item, call.op, &call.name);
-            call.tool = SecretRedactor::redact_for_display(&name).into_owned();
+            call.tool = display_name(item, call.op, &call.name);
         });
     }
 
@@ -250,8 +291,6 @@ fn console_outcome(out: &'static str) -> &'static str {
 
 impl DisplayedCall {
     fn new(view: &CallView, item: Option<&Item>) -> DisplayedCall {
-        let (arguments, masked) =
-            pretty_json::pretty_masked(&view.arguments, MAX_SHOWN_ARGUMENT_BYTES);
         let tool = item.map_or_else(
             || unresolved_name(view),
             |i| display_name(i, view.op, &view.name),
@@ -262,12 +301,11 @@ impl DisplayedCall {
             request_info: view.request.clone(),
             started_at: SystemTime::now(),
             server: item.map_or(String::new(), |i| i.origin.server.to_string()),
-            tool: SecretRedactor::redact_for_display(&tool).into_owned(),
+            tool,
             op: view.op,
             name: view.name.chars().take(MAX_UNRESOLVED_NAME_CHARS).collect(),
             state: "judging",
-            arguments: SecretRedactor::redact_for_display(&arguments).into_owned(),
-            masked,
+            arguments: ShownArguments::new(&view.arguments),
             decision_log: view.trail.clone(),
             outcome: None,
             code: None,
@@ -308,7 +346,7 @@ impl DisplayedCall {
     }
 
     fn json(&self) -> Value {
-        let steps = self.decision_log.steps();
+        let (steps, arguments) = (self.decision_log.steps(), self.arguments.present());
         let has = |verdict: &str| steps.iter().any(|s| s.decision == verdict);
         let verdict = if has("refuse") {
             "deny"
@@ -330,9 +368,9 @@ impl DisplayedCall {
             .map(|p| json!({"progress": p.progress, "total": p.total, "message": p.message}));
         json!({
             "id": self.id, "at": millis(self.started_at), "caller": self.caller.name(),
-            "client": self.request_info.client.as_deref().map(SecretRedactor::redact_for_display), "server": self.server, "tool": self.tool, "method": self.op.method(),
+            "client": self.request_info.client.as_deref().map(SecretRedactor::redact_for_display), "server": self.server, "tool": SecretRedactor::redact_for_display(&self.tool), "method": self.op.method(),
             "revision": self.request_info.revision, "transport": self.request_info.transport, "state": self.state,
-            "arguments": self.arguments, "masked": self.masked, "verdict": verdict,
+            "arguments": arguments.text, "masked": arguments.masked, "verdict": verdict,
             "rule": rule.map(|s| SecretRedactor::redact_for_display(&s.reason)), "trail": trail, "outcome": self.outcome, "refusal": self.refusal(),
             "detail": self.detail.as_deref().map(SecretRedactor::redact_for_display), "progress": progress, "took_ms": self.duration_ms,
             "approval": self.approval, "cancel": self.cancellation(),

@@ -464,6 +464,7 @@ pub(crate) fn server_limits(config: &Config) -> ServerLimits {
     let json = json_limits(limits, limits.body_bytes);
     let mut server_limits = ServerLimits::default();
     server_limits.json = json;
+    server_limits.max_line_bytes = Some(limits.line_bytes);
     // Requests of one peer: the running and the queued ones.
     server_limits.max_in_flight = limits.calls_per_caller + limits.waiting_per_caller;
     server_limits.max_name_bytes = limits.name_bytes;

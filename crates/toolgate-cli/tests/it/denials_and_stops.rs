@@ -112,6 +112,9 @@ fn a_hidden_tool_of_a_server_that_is_down_is_as_unknown_as_any() {
         );
         answer.to_string().replace(tool, "TOOL")
     };
+    until("the demo server runs", SOON, || {
+        said("nosuch_x").contains("-32602").then_some(())
+    });
     assert_eq!(said("secret_x"), said("nosuch_x"));
     assert!(said("secret_x").contains("-32602"));
 }

@@ -138,7 +138,7 @@ fn t22_oversize_bodies_are_refused_and_memory_stays_bounded() {
 #[test]
 fn t22_lines_without_end_are_dropped() {
     let data = TempDir::new("endless");
-    let limits = "[limits]\nbody_bytes = 1048576\nline_bytes = 1048576\nstart_seconds = 5\n";
+    let limits = "[limits]\nline_bytes = 1048576\nstart_seconds = 5\n";
     let program = env!("CARGO_BIN_EXE_toolgate");
     let servers = format!(
         "[server.demo]\ncommand = [{program:?}, \"demo-server\"]\ntrust_annotations = true\n\
@@ -194,6 +194,39 @@ fn t22_lines_without_end_are_dropped() {
     assert!(grown < 2 * 3 * MIB, "peak +{grown}");
     drop(to);
     until("it ends with its input", SOON, || child.try_wait().unwrap());
+}
+
+/// Starts a gateway over stdio with these limits. Returns its answer to `tools/list` in a line longer than `bytes`.
+fn answer_to_line(limits: &str, bytes: usize) -> String {
+    let data = TempDir::new("line");
+    let program = env!("CARGO_BIN_EXE_toolgate");
+    let server = format!("[server.demo]\ncommand = [{program:?}, \"demo-server\"]\n");
+    let config = data.write("toolgate.toml", &format!("[limits]\n{limits}\n{server}"));
+    let mut start = toolgate();
+    start.args(["serve", "--stdio", "--data"]);
+    start.arg(data.file("state")).arg("--config").arg(config);
+    let streams = start.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = streams.stderr(Stdio::null()).spawn().unwrap();
+    let from = lines(child.stdout.take().unwrap());
+    let mut to = child.stdin.take().unwrap();
+    let list = Modern::body(&json!(1), "tools/list", json!({})).to_string();
+    // White space after a message is part of its line.
+    writeln!(to, "{list}{}", " ".repeat(bytes)).unwrap();
+    let answer = from.recv_timeout(SOON).unwrap();
+    drop(to);
+    until("it ends with its input", SOON, || child.try_wait().unwrap());
+    answer
+}
+
+#[test]
+fn lines_of_a_client_are_limited_by_line_bytes_and_not_by_body_bytes() {
+    let listed = answer_to_line("body_bytes = 65536\nline_bytes = 1048576", 500_000);
+    assert!(listed.contains("demo_add"), "{listed}");
+    let refused = answer_to_line("body_bytes = 1048576\nline_bytes = 65536", 500_000);
+    assert!(
+        refused.contains("65536") && refused.contains("error"),
+        "{refused}"
+    );
 }
 
 #[test]

@@ -69,6 +69,7 @@ mod planted;
 #[cfg(feature = "published")]
 mod published;
 mod questions;
+mod reads;
 mod real_sign_in;
 mod record;
 mod reload;

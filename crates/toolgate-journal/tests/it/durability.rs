@@ -5,7 +5,7 @@ use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 use toolgate_journal::{
-    AuditEntry, AuditEvent, AuditJournal, Error, JournalHealth, JournalOptions,
+    AuditEntry, AuditEvent, AuditJournal, Error, JournalHealth, JournalOptions, Urgency,
 };
 
 #[test]
@@ -68,6 +68,36 @@ fn a_dropped_future_is_still_recorded() {
     journal.enqueue(end("c1")).unwrap();
     journal.close();
     assert_eq!(scratch.lines(journal.initial_chain()).len(), 5);
+}
+
+#[test]
+fn an_entry_that_can_wait_is_written_with_the_next_urgent_one() {
+    let (scratch, disk) = (Scratch::new(), FaultyDisk::default());
+    let journal = AuditJournal::open(disk.options(&scratch)).unwrap();
+    disk.hold(true);
+    let first = journal.append(begin("c0"));
+    disk.wait_for_sync();
+    disk.take_log();
+    let waiting = journal.try_append(begin("c1"), Urgency::CanWait).unwrap();
+    let urgent = journal.append(end("c1"));
+    disk.hold(false);
+    for future in [block_on(first), block_on(waiting), block_on(urgent)] {
+        future.unwrap();
+    }
+    let writes = disk.take_log();
+    let writes = writes.iter().filter(|op| matches!(op, Op::Write(_)));
+    assert_eq!(writes.count(), 1);
+}
+
+#[test]
+fn an_entry_that_can_wait_needs_no_other_one() {
+    let scratch = Scratch::new();
+    let journal = scratch.open();
+    for at in 0..3 {
+        let begin = begin(&format!("c{at}"));
+        block_on(journal.try_append(begin, Urgency::CanWait).unwrap()).unwrap();
+    }
+    assert_eq!(scratch.calls(journal.initial_chain()), 3);
 }
 
 #[test]

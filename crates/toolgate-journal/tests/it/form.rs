@@ -151,9 +151,13 @@ proptest! {
         let mut expected = Vec::new();
         for mut fields in entries {
             fields.retain(|name, _| !OWN.contains(&name.as_str()));
-            let mut entry = AuditEntry::new(AuditEvent::LIST);
-            entry.fields = fields.into_iter().collect();
-            expected.push(entry.fields.clone());
+            let fields: serde_json::Map<String, Value> = fields.into_iter().collect();
+            let entry = fields
+                .iter()
+                .fold(AuditEntry::new(AuditEvent::LIST), |entry, (name, value)| {
+                    entry.with(name.clone(), value.clone())
+                });
+            expected.push(fields);
             journal.enqueue(entry).unwrap();
         }
         journal.close();

@@ -1,7 +1,7 @@
 //! Names of an item that rules match, with all spellings of a resource's URI.
 
 use crate::{GlobPattern, access::whatwg};
-use std::cell::OnceCell;
+use std::sync::{Arc, OnceLock};
 use toolgate_core::{Item, ItemKind};
 
 /// All names of an item, or of the resource at a URI that matches a template or belongs to a skill.
@@ -18,10 +18,20 @@ pub(crate) struct ItemNames {
     /// True if the URI is also matched without query, fragment and empty segments at the end.
     cut: bool,
     /// Further spellings for restrictive rules, computed lazily: the results of URL parsers, and the shortened ones.
-    others: OnceCell<Vec<Vec<String>>>,
+    others: OnceLock<Vec<Vec<String>>>,
 }
 
-pub(crate) fn of(item: &Item, uri: Option<&str>) -> ItemNames {
+/// Returns the names of an item, or of the resource at a URI. Tools and prompts have one name, which their item caches.
+pub(crate) fn of(item: &Item, uri: Option<&str>) -> Arc<ItemNames> {
+    match item.kind() {
+        ItemKind::Tool | ItemKind::Prompt => item.cached(|item| read_names(item, None)),
+        ItemKind::Resource | ItemKind::Template | ItemKind::Skill => {
+            Arc::new(read_names(item, uri))
+        }
+    }
+}
+
+fn read_names(item: &Item, uri: Option<&str>) -> ItemNames {
     let name = |uri: &str| format!("{}.{}{uri}", item.origin.server, Item::RESOURCE_PREFIX);
     let full = item.full_name();
     let (of, at) = match item.kind() {
@@ -48,7 +58,7 @@ pub(crate) fn of(item: &Item, uri: Option<&str>) -> ItemNames {
         prefix: name(""),
         uri: at.or(listed).map(str::to_owned),
         cut,
-        others: OnceCell::new(),
+        others: OnceLock::new(),
     }
 }
 
@@ -96,7 +106,7 @@ impl ItemNames {
             prefix: String::new(),
             uri: None,
             cut: false,
-            others: OnceCell::new(),
+            others: OnceLock::new(),
         }
     }
 

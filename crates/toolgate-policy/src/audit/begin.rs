@@ -5,10 +5,11 @@ use crate::{
     recorder::{self, RecordWritten},
 };
 use futures_util::future::{Either, select};
-use serde_json::{Value, json};
 use std::sync::Arc;
-use toolgate_core::{BoxFuture, Call, DecisionStep, Error, Item, Layer, Next, Outcome};
-use toolgate_journal::{AuditEntry, AuditEvent};
+use toolgate_core::{
+    BoxFuture, Call, DecisionLog, DecisionStep, Error, Item, Layer, Next, Outcome,
+};
+use toolgate_journal::{AuditEntry, AuditEvent, Urgency};
 
 const LAYER_NAME: &str = "intent";
 const BEGIN_STEP: &str = "begin";
@@ -25,7 +26,7 @@ pub enum AuditDurability {
     /// recorded.
     Strict,
     /// The audit record `call.begin` is queued before the call is sent, and on disk before the response is released. A
-    /// crash in between may leave no record of the call.
+    /// short call has one sync for both of its records. A crash in between may leave no record of the call.
     End,
 }
 
@@ -84,7 +85,7 @@ impl AuditBegin {
             .with("tool_hash", digest::definition(item).as_str())
             .with("dec", "allow")
             .with("policy_hash", self.policy.as_ref())
-            .with("trail", decision_log(&steps));
+            .with_objects("trail", decision_log(&steps));
         let arguments = call.arguments().raw();
         let record = self
             .contents
@@ -106,40 +107,54 @@ impl Layer for AuditBegin {
             let Some(item) = call.item().cloned() else {
                 return Err(call.unknown_item_error());
             };
+            let waits_before_send = self.waits.of(&item.origin.server).waits_before_send(&item);
+            let urgency = match waits_before_send {
+                true => Urgency::Urgent,
+                false => Urgency::CanWait,
+            };
             // Queued before the step is logged, so that an end record is written exactly for calls with a begin record.
             let written = match self.recorder.is_consumed() {
-                true => Some(self.recorder.append(self.record(&call, &item))?),
+                true => Some(
+                    self.recorder
+                        .append_as(self.record(&call, &item), urgency)?,
+                ),
                 false => None,
             };
             call.decision_log.add(LAYER_NAME, BEGIN_STEP, "");
             let written = match written {
-                Some(written) if self.waits.of(&item.origin.server).waits_before_send(&item) => {
+                Some(written) if waits_before_send => {
                     written.await?;
                     None
                 }
                 written => written,
             };
             self.observer.on_stage(&call.id, &CallStage::Running(item));
+            let log = call.decision_log.clone();
             let running = next.call(call);
             match written {
-                Some(written) => run_while_writing(written, running).await,
+                Some(written) => run_while_writing(written, running, &log).await,
                 None => running.await,
             }
         })
     }
 }
 
-/// Runs the call while its begin record is written. If the write fails, the call is dropped.
+/// Runs the call while its begin record is written. If the write fails, the call is dropped. If the call ends first, the
+/// layer that records the end waits for both records, which are then written together.
 async fn run_while_writing(
     written: RecordWritten,
     running: BoxFuture<'_, Result<Outcome, Error>>,
+    log: &DecisionLog,
 ) -> Result<Outcome, Error> {
     match select(written, running).await {
         Either::Left((written, running)) => {
             written?;
             running.await
         }
-        Either::Right((outcome, written)) => written.await.and(outcome),
+        Either::Right((outcome, written)) => match log.defer(written) {
+            None => outcome,
+            Some(written) => written.await.and(outcome),
+        },
     }
 }
 
@@ -155,11 +170,17 @@ pub(crate) fn steps_after_begin(steps: &[DecisionStep]) -> &[DecisionStep] {
 }
 
 /// Returns the decision log as it appears in audit records.
-pub(crate) fn decision_log(steps: &[DecisionStep]) -> Value {
+pub(crate) fn decision_log(
+    steps: &[DecisionStep],
+) -> impl Iterator<Item = [(&'static str, &str); 3]> {
     let steps = steps.iter().filter(|step| step.policy != LAYER_NAME);
-    steps
-        .map(|step| json!({"by": step.policy, "verdict": step.decision, "why": step.reason}))
-        .collect()
+    steps.map(|step| {
+        [
+            ("by", step.policy),
+            ("verdict", step.decision),
+            ("why", &*step.reason),
+        ]
+    })
 }
 
 /// Returns the id of the approval or grant: `confirm` writes it first in its step.

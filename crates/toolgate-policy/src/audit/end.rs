@@ -48,7 +48,7 @@ impl AuditEnd {
     }
 
     async fn run_audited<'a>(&'a self, mut call: Call, next: Next<'a>) -> Result<Outcome, Error> {
-        call.decision_log.clear();
+        call.decision_log.begin_round();
         let watched = self.observer.is_active();
         if watched {
             self.observer.on_begin(&CallView::of(&call));
@@ -110,8 +110,11 @@ impl OpenAuditCall<'_> {
             record.map(|record| self.to.recorder.append_or_buffer(record))
         };
         self.to.observer.on_end(&self.id, &end);
-        match written {
-            Some(written) => written?.await.and(outcome),
+        if let Some(written) = written {
+            written?.await?;
+        }
+        match self.trail.take_deferred() {
+            Some(begin_written) => begin_written.await.and(outcome),
             None => outcome,
         }
     }
@@ -173,7 +176,7 @@ impl OpenAuditCall<'_> {
             record.event = Happened::DENY;
             record = record
                 .with("dec", "deny")
-                .with("trail", begin::decision_log(steps));
+                .with_objects("trail", begin::decision_log(steps));
             if let Some(policy) = &self.to.policy {
                 record = record.with("policy_hash", policy.as_ref());
             }
@@ -184,7 +187,7 @@ impl OpenAuditCall<'_> {
         }
         let after = begin::steps_after_begin(steps);
         if begun && !after.is_empty() {
-            record = record.with("trail", begin::decision_log(after));
+            record = record.with_objects("trail", begin::decision_log(after));
         }
         record = record.with("out", end.outcome).with("dur_us", micros(end));
         if end.outcome.starts_with("cancelled") {

@@ -3,7 +3,9 @@
 use crate::{PerServer, humanize};
 use std::{
     collections::HashMap,
+    future::poll_fn,
     sync::{Arc, Mutex, PoisonError},
+    task::Poll,
     time::Duration,
 };
 use tokio::{
@@ -11,8 +13,8 @@ use tokio::{
     time::{Instant, sleep_until},
 };
 use toolgate_core::{
-    BoxFuture, Call, CallReporter, CancelReason, Error, ErrorKind, EventSink, Item, Layer, Next,
-    Outcome, ReporterEvent,
+    BoxFuture, Call, CallReporter, CancelReason, DecisionLog, Error, ErrorKind, EventSink, Item,
+    Layer, Next, Outcome, ReporterEvent, TaskControl,
 };
 
 /// Layer that enforces the deadline of calls: an idle timeout, which progress resets, and a hard cap.
@@ -70,6 +72,15 @@ impl ProgressClock {
     fn reset(&self) {
         *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
     }
+}
+
+/// Limits of a running call, its progress, and its decision log.
+struct TimeoutClock {
+    silence: Duration,
+    end: Instant,
+    beat: Arc<ProgressClock>,
+    background: TaskControl,
+    trail: DecisionLog,
 }
 
 /// Reports whether an input request is open.
@@ -147,42 +158,57 @@ impl CallTimeout {
         let (background, trail) = (call.task_control.clone(), call.decision_log.clone());
         let start = Instant::now();
         let before = call.resumed_after.unwrap_or_default();
-        let mut end = start + self.max.saturating_sub(before);
-        let mut paused = self.open_input_requests.clone();
         let beat = Arc::new(ProgressClock {
             last: Mutex::new(start),
             to: call.reporter.clone(),
         });
         call.reporter = call.reporter.with_sink(beat.clone());
+        let clock = TimeoutClock {
+            silence,
+            end: start + self.max.saturating_sub(before),
+            beat,
+            background,
+            trail,
+        };
         let mut work = next.call(call);
+        let mut timeout = None;
+        poll_fn(|cx| {
+            if let Poll::Ready(outcome) = work.as_mut().poll(cx) {
+                return Poll::Ready(outcome);
+            }
+            // A call that completes at once needs no timer. Returning the error drops `work`, which cancels the call in
+            // all layers below.
+            let timeout = timeout.get_or_insert_with(|| Box::pin(self.time_out(&clock)));
+            timeout.as_mut().poll(cx).map(Err)
+        })
+        .await
+    }
+
+    /// Waits until the call times out.
+    async fn time_out(&self, clock: &TimeoutClock) -> Error {
+        let mut end = clock.end;
+        let mut paused = self.open_input_requests.clone();
         let due = |end: Instant| {
             // A task has no waiting caller, so only the hard cap applies.
-            let silent = if background.is_task() {
-                self.max
-            } else {
-                silence
+            let silent = match clock.background.is_task() {
+                true => self.max,
+                false => clock.silence,
             };
-            (beat.last() + silent).min(end)
+            (clock.beat.last() + silent).min(end)
         };
         loop {
             tokio::select! {
                 biased;
-                outcome = &mut work => return outcome,
                 () = sleep_until(due(end)) => {}
                 () = wait_for_request(&mut paused) => {}
             }
             if has_open_input(&paused) {
-                end += tokio::select! {
-                    biased;
-                    outcome = &mut work => return outcome,
-                    thought = wait_for_input(&mut paused) => thought,
-                };
-                beat.reset();
+                end += wait_for_input(&mut paused).await;
+                clock.beat.reset();
             }
             if due(end) <= Instant::now() {
-                trail.set_cancel_reason(CancelReason::TimedOut);
-                // Returning drops `work`, which cancels the call in all layers below.
-                return Err(self.timeout_error(silence, end));
+                clock.trail.set_cancel_reason(CancelReason::TimedOut);
+                return self.timeout_error(clock.silence, end);
             }
         }
     }

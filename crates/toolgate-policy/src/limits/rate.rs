@@ -7,6 +7,7 @@ use crate::{
 };
 use ahash::AHashMap;
 use std::{
+    borrow::Cow,
     collections::HashMap,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
@@ -93,8 +94,8 @@ pub struct RateLimiter {
     levels_known: bool,
 }
 
-/// Limit subject, tool, and whether it is a later round of a call.
-type BucketKey = (LimitSubject, Arc<str>, bool);
+/// Limit subject, tool, whether it is a later round of a call, and the position among the quotas of the call.
+type BucketKey = (LimitSubject, Arc<str>, bool, usize);
 
 /// Looked up on each call with keys from inside the process: a fast hash with a random seed suffices.
 type BucketTable = AHashMap<BucketKey, TokenBucket>;
@@ -165,7 +166,8 @@ impl RateLimiter {
     /// Factor of the quota for later rounds: they answer input requests of a first round that was already counted.
     const LATER_ROUND_FACTOR: u32 = 10;
 
-    /// Creates a rate limiter. The first rule that matches caller and tool applies, else the default.
+    /// Creates a rate limiter. All rules that match caller and tool apply, whatever their order; without a match, the
+    /// default does.
     pub fn new(rules: Vec<RateRule>, default: RateQuota) -> RateLimiter {
         RateLimiter {
             rules: rules.into(),
@@ -198,22 +200,25 @@ impl RateLimiter {
         self
     }
 
-    fn quota(&self, caller: &Caller, names: &ItemNames) -> RateQuota {
-        let speaks = |rule: &&RateRule| {
-            names.allowed_by(&rule.tools, &rule.except)
+    /// Returns the quotas of all matching rules, in the order of the rules; without a match, the default.
+    fn quotas(&self, caller: &Caller, names: &ItemNames) -> Vec<RateQuota> {
+        let applies = |rule: &&RateRule| {
+            names.restricted_by(&rule.tools, &rule.except)
                 && (rule.callers.is_empty()
                     || rule.callers.iter().any(|p| p.matches(caller.name())))
         };
-        self.rules
-            .iter()
-            .find(speaks)
-            .map_or(self.default, |rule| rule.quota)
+        let matching = self.rules.iter().filter(applies);
+        let quotas: Vec<RateQuota> = matching.map(|rule| rule.quota).collect();
+        match quotas.is_empty() {
+            true => vec![self.default],
+            false => quotas,
+        }
     }
 
-    fn quota_of(&self, call: &Call, item: &Item) -> RateQuota {
+    fn quotas_of(&self, call: &Call, item: &Item) -> Cow<'_, [RateQuota]> {
         match self.rules.is_empty() {
-            true => self.default,
-            false => self.quota(&call.caller, &names::of(item, Some(call.name()))),
+            true => Cow::Borrowed(std::slice::from_ref(&self.default)),
+            false => Cow::Owned(self.quotas(&call.caller, &names::of(item, Some(call.name())))),
         }
     }
 
@@ -225,10 +230,9 @@ impl RateLimiter {
         self
     }
 
-    /// Returns the quota of this call and the tokens left, without taking one; also those of its server if it has a
+    /// Returns the quotas of this call and the tokens left, without taking one; also those of its server if it has a
     /// quota.
     fn describe(&self, call: &Call, item: &Item) -> Vec<String> {
-        let quota = self.quota_of(call, item);
         let tool = item.shared_name();
         let left = |key: &BucketKey, quota: RateQuota| {
             if !self.levels_known {
@@ -241,42 +245,46 @@ impl RateLimiter {
             });
             format!("{}; {} left now", quota.describe(), tokens.max(0.0).floor())
         };
-        let mut told = vec![left(&(call.caller.limit_subject(), tool, false), quota)];
+        let quotas = self.quotas_of(call, item);
+        let each = quotas.iter().enumerate().map(|(at, quota)| {
+            let key = (call.caller.limit_subject(), tool.clone(), false, at);
+            left(&key, *quota)
+        });
+        let mut told: Vec<String> = each.collect();
         let server: &str = &item.origin.server;
         if let Some(all) = self.servers.get(server) {
-            let key = (Caller::new("").limit_subject(), server.into(), false);
+            let key = (Caller::new("").limit_subject(), server.into(), false, 0);
             told.push(format!("{server}, for all callers: {}", left(&key, *all)));
         }
         told
     }
 
-    /// Takes a token from the bucket of the tool, and one from the bucket of the server if it has a quota. All
-    /// resources of a template share a bucket.
+    /// Takes a token from each bucket of the tool, and one from the bucket of the server if it has a quota. If one is
+    /// empty, takes none. All resources of a template share their buckets.
     fn take(
         &self,
         call: &Call,
         server: &str,
         tool: Arc<str>,
-        quota: RateQuota,
+        quotas: &[RateQuota],
         now: Instant,
     ) -> Result<(), Error> {
         let later = call.round.number > 0;
         let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
-        let own = (call.caller.limit_subject(), tool, later);
-        self.take_one(&mut table, &own, quota, &own.1, now)?;
+        let mut key = (call.caller.limit_subject(), tool, later, 0);
+        for (at, quota) in quotas.iter().enumerate() {
+            key.3 = at;
+            self.take_one(&mut table, &key, *quota, &key.1, now)
+                .inspect_err(|_| give_back(&mut table, key.clone(), at))?;
+        }
         let Some(all) = self.servers.get(server) else {
             return Ok(());
         };
         // Full names contain a dot, so no bucket of a tool has this key.
-        let whole = (Caller::new("").limit_subject(), server.into(), later);
+        let whole = (Caller::new("").limit_subject(), server.into(), later, 0);
         let of = format!("the server {server} (for all callers)");
         self.take_one(&mut table, &whole, *all, &of, now)
-            .inspect_err(|_| {
-                // Gives the token back: the call does not take place.
-                if let Some(bucket) = table.get_mut(&own) {
-                    bucket.tokens += 1.0;
-                }
-            })
+            .inspect_err(|_| give_back(&mut table, key, quotas.len()))
     }
 
     /// Takes a token for an action that is not a tool call. Its name has a space, which no full name has.
@@ -287,7 +295,7 @@ impl RateLimiter {
         quota: RateQuota,
     ) -> Result<(), Error> {
         let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
-        let key = (caller.limit_subject(), what.into(), false);
+        let key = (caller.limit_subject(), what.into(), false, 0);
         self.take_one(&mut table, &key, quota, what, Instant::now())
     }
 
@@ -341,6 +349,16 @@ impl RateLimiter {
     }
 }
 
+/// Gives the tokens of the first `count` quotas back: the call does not take place.
+fn give_back(table: &mut BucketTable, mut key: BucketKey, count: usize) {
+    for at in 0..count {
+        key.3 = at;
+        if let Some(bucket) = table.get_mut(&key) {
+            bucket.tokens += 1.0;
+        }
+    }
+}
+
 impl Rule for RateLimiter {
     fn name(&self) -> &'static str {
         "rate"
@@ -356,7 +374,7 @@ impl Rule for RateLimiter {
                 call,
                 &item.origin.server,
                 item.shared_name(),
-                self.quota_of(call, item),
+                &self.quotas_of(call, item),
                 Instant::now(),
             ) {
                 Ok(()) => RuleDecision::Allow,
@@ -365,7 +383,7 @@ impl Rule for RateLimiter {
         )
     }
 
-    /// Reports the quota and the tokens left, without taking a token.
+    /// Reports the quotas and the tokens left, without taking a token.
     fn explain<'a>(&'a self, call: &'a Call, item: &'a Item) -> MaybeReady<'a> {
         for quota in self.describe(call, item) {
             call.decision_log.add("rate", "info", quota);
@@ -391,7 +409,7 @@ mod tests {
         let rate = RateLimiter::new(Vec::new(), RateQuota::per_minute(1));
         let now = Instant::now();
         let take = |round| {
-            rate.take(&call("a", round), "s", "s.t".into(), rate.default, now)
+            rate.take(&call("a", round), "s", "s.t".into(), &[rate.default], now)
                 .is_ok()
         };
         assert!(take(0) && !take(0));
@@ -405,7 +423,7 @@ mod tests {
         let now = Instant::now();
         let take = |caller, server: &str| {
             let tool = format!("{server}.t").into();
-            rate.take(&call(caller, 0), server, tool, rate.default, now)
+            rate.take(&call(caller, 0), server, tool, &[rate.default], now)
         };
         assert!(take("a", "s").is_ok() && take("b", "s").is_ok() && take("b", "s").is_ok());
         let refused = take("a", "s").unwrap_err();
@@ -416,27 +434,62 @@ mod tests {
         assert!(take("a", "other").is_ok(), "each server by itself");
         // The rejected call took no token: after the wait, both buckets have one.
         let later = now + Duration::from_secs(20);
-        let again = rate.take(&call("a", 0), "s", "s.t".into(), rate.default, later);
+        let again = rate.take(&call("a", 0), "s", "s.t".into(), &[rate.default], later);
         assert!(again.is_ok());
     }
 
-    #[test]
-    fn applies_the_first_matching_rule() {
-        let rule = |tools: &str, callers: &[&str], count| RateRule {
-            tools: vec![GlobPattern::new(tools)],
+    fn rule(tools: &str, callers: &[&str], count: u32, per_seconds: u64) -> RateRule {
+        let per = Duration::from_secs(per_seconds);
+        RateRule {
             callers: callers.iter().map(|c| GlobPattern::new(*c)).collect(),
-            except: Vec::new(),
-            quota: RateQuota::per_minute(count),
-        };
-        let rules = vec![rule("s.*", &["a"], 2), rule("s.t", &[], 3)];
-        let rate = RateLimiter::new(rules, RateQuota::per_minute(4));
-        let count = |caller, tool: &str| {
-            rate.quota(&Caller::new(caller), &ItemNames::tool(tool))
-                .count
-        };
-        assert_eq!(
-            (count("a", "s.t"), count("b", "s.t"), count("b", "s.u")),
-            (2, 3, 4)
+            ..RateRule::new(vec![GlobPattern::new(tools)], RateQuota { count, per })
+        }
+    }
+
+    #[test]
+    fn all_matching_rules_apply_whatever_their_order() {
+        let mut rules = vec![rule("s.*", &["a"], 5, 60), rule("s.t", &[], 3, 60)];
+        for _ in 0..2 {
+            let rate = RateLimiter::new(rules.clone(), RateQuota::per_minute(4));
+            let now = Instant::now();
+            let calls = |caller, tool: &str| {
+                let quotas = rate.quotas(&Caller::new(caller), &ItemNames::tool(tool));
+                let take = || rate.take(&call(caller, 0), "s", tool.into(), &quotas, now);
+                (0..9).take_while(|_| take().is_ok()).count()
+            };
+            let found = (
+                calls("a", "s.t"),
+                calls("a", "s.u"),
+                calls("b", "s.t"),
+                calls("b", "s.u"),
+            );
+            assert_eq!(found, (3, 5, 3, 4));
+            rules.reverse();
+        }
+    }
+
+    #[test]
+    fn a_call_that_one_rule_rejects_takes_no_token_of_the_others() {
+        // Two a second, and three an hour.
+        let rules = vec![rule("s.t", &[], 2, 1), rule("s.t", &[], 3, 3600)];
+        let rate = RateLimiter::new(rules, RateQuota::per_minute(1));
+        let quotas = rate.quotas(&Caller::new("a"), &ItemNames::tool("s.t"));
+        let now = Instant::now();
+        let take = |now| rate.take(&call("a", 0), "s", "s.t".into(), &quotas, now);
+        assert!(take(now).is_ok() && take(now).is_ok());
+        let refused = take(now).unwrap_err();
+        assert!(refused.public_message().contains("2 per second"));
+        let later = now + Duration::from_secs(1);
+        assert!(
+            take(later).is_ok(),
+            "the refused call took none of the hour"
+        );
+        let refused = take(later).unwrap_err();
+        assert!(refused.public_message().contains("3 per hour"));
+        let again = take(later).unwrap_err();
+        assert!(
+            again.public_message().contains("3 per hour"),
+            "it took none of the second"
         );
     }
 
@@ -446,7 +499,7 @@ mod tests {
         rate.max_buckets = 2;
         let now = Instant::now();
         let take = |caller, now| {
-            rate.take(&call(caller, 0), "s", "s.t".into(), rate.default, now)
+            rate.take(&call(caller, 0), "s", "s.t".into(), &[rate.default], now)
                 .is_ok()
         };
         assert!(take("a", now) && take("b", now));

@@ -9,7 +9,7 @@ use toolgate_core::{
 };
 use toolgate_policy::{
     APPROVAL_KEY, ApprovalChannel, ApprovalError, ApprovalStatus, ApprovalTerms, ClientApprovals,
-    GrantTerms,
+    GlobPattern, GrantTerms, QuorumRule, QuorumRules,
 };
 
 fn yes(
@@ -789,6 +789,32 @@ async fn a_grant_with_a_condition_speaks_of_what_fits_it() {
     }
     assert_eq!(fixture.reached(), 2);
     assert_eq!(desk.grants()[0].used, 1);
+}
+
+#[tokio::test]
+async fn a_grant_of_one_approver_does_not_satisfy_a_rule_that_needs_two() {
+    let mut fixture = PipelineFixture::new();
+    let (first, second) = (json!({"a": 1}), json!({"a": 2}));
+    let questions = fixture.asked(&fixture.call("add", first.clone())).await;
+    let remember = ApprovalTerms::with_grant(GrantTerms::default());
+    fixture
+        .approvals()
+        .approve(&approval(&questions), ApprovalChannel::Console, remember)
+        .await
+        .unwrap();
+    // One approver suffices: the approval, and then the grant.
+    fixture.go(fixture.call("add", first)).await.unwrap();
+    fixture
+        .go(fixture.call("add", second.clone()))
+        .await
+        .unwrap();
+    assert_eq!(fixture.reached(), 2);
+    // Then the operator requires two.
+    let two = QuorumRule::new(vec![GlobPattern::new("demo.add")], 2);
+    fixture.operator_mut().quorum = QuorumRules::new(vec![two]);
+    fixture.asked(&fixture.call("add", second)).await;
+    assert_eq!(fixture.reached(), 2, "the grant has one approver");
+    assert_eq!(fixture.approvals().grants()[0].used, 1);
 }
 
 #[tokio::test]

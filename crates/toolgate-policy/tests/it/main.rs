@@ -18,6 +18,7 @@ mod pins;
 mod pipeline_fixture;
 mod placeholders;
 mod policy_table;
+mod prompt_arguments;
 mod questions;
 mod resources;
 mod rules;

@@ -293,7 +293,7 @@ impl Dialect {
 
     fn end_result(&self, o: &mut ObjectWriter, foreign: Option<&Json>, server: &Json) {
         if self.result_meta {
-            o.object("_meta", |m| {
+            o.constant_object(r#""_meta":"#, |m| {
                 for (key, value) in foreign.into_iter().flat_map(Json::members) {
                     m.raw(&key, &value);
                 }

@@ -8,14 +8,19 @@ use std::ops::Range;
 const MAX_INDEXED_DEPTH: usize = 4;
 /// Maximum number of recorded members; a message has about twenty.
 const MAX_INDEXED_MEMBERS: usize = 64;
+/// Maximum number of recorded members up to the end of an array. With more, the members in this array and in later ones
+/// are not recorded: long arrays must not displace the members outside.
+const MAX_INDEXED_IN_ARRAYS: usize = 32;
 
 /// Recorded member: the ranges of its raw key and of its value.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(super) struct MemberPosition {
     key: (u32, u32),
     value: (u32, u32),
-    /// Number of enclosing objects.
-    depth: u16,
+    /// Number of recorded members in the value, which follow this one.
+    nested: u16,
+    /// Number of enclosing objects and arrays.
+    depth: u8,
     /// True if the key has no escapes, so that the raw key is its text.
     plain: bool,
 }
@@ -28,6 +33,10 @@ pub(super) struct MemberPositions {
     root: u32,
     /// True if there were more members than the limit: then no object is known to be complete.
     is_incomplete: bool,
+    /// Number of members before the outermost open array.
+    before_array: usize,
+    /// True if no more members in arrays are recorded.
+    skips_arrays: bool,
 }
 
 impl MemberPositions {
@@ -37,11 +46,26 @@ impl MemberPositions {
             list: Vec::with_capacity(20),
             root: u32::try_from(root).unwrap_or_default(),
             is_incomplete: u32::try_from(bytes).is_err(),
+            before_array: 0,
+            skips_arrays: false,
         }
     }
 
-    /// Records the start of a member at this depth, outside arrays. Returns its index if it is recorded. The ranges of
-    /// its key and the start of its value are already known.
+    /// Records the start of an array that is in no other array.
+    pub(super) fn begin_array(&mut self) {
+        self.before_array = self.list.len();
+    }
+
+    /// Records the start of an object in an array. The entry has no key: it stands before the members of the object, so
+    /// that they can be found.
+    pub(super) fn begin_element(&mut self, start: usize, depth: usize) {
+        if depth < MAX_INDEXED_DEPTH {
+            self.begin_member(&(start..start), true, start, depth, true);
+        }
+    }
+
+    /// Records the start of a member at this depth. Returns its index if it is recorded. The ranges of its key and the
+    /// start of its value are already known.
     #[inline(always)]
     pub(super) fn begin_member(
         &mut self,
@@ -49,8 +73,16 @@ impl MemberPositions {
         plain: bool,
         value: usize,
         depth: usize,
+        in_array: bool,
     ) -> Option<usize> {
         if depth > MAX_INDEXED_DEPTH || self.is_incomplete {
+            return None;
+        }
+        if in_array && (self.skips_arrays || self.list.len() >= MAX_INDEXED_IN_ARRAYS) {
+            if !self.skips_arrays {
+                self.skips_arrays = true;
+                self.list.truncate(self.before_array);
+            }
             return None;
         }
         if self.list.len() >= MAX_INDEXED_MEMBERS {
@@ -62,7 +94,8 @@ impl MemberPositions {
         self.list.push(MemberPosition {
             key: (at(key.start), at(key.end)),
             value: (at(value), at(value)),
-            depth: depth as u16,
+            nested: 0,
+            depth: depth as u8,
             plain,
         });
         Some(self.list.len() - 1)
@@ -71,8 +104,10 @@ impl MemberPositions {
     /// Records the end of a member's value.
     #[inline]
     pub(super) fn end_member(&mut self, place: usize, end: usize) {
+        let nested = self.list.len().saturating_sub(place + 1);
         if let Some(place) = self.list.get_mut(place) {
             place.value.1 = end as u32;
+            place.nested = nested as u16;
         }
     }
 
@@ -87,6 +122,9 @@ impl MemberPositions {
         range: &Range<usize>,
         key: &str,
     ) -> Result<Option<Range<usize>>, ()> {
+        if !is_object(whole, range) {
+            return Ok(None);
+        }
         let mut rest = self.within(range.start).ok_or(())?;
         while let Some((place, more)) = rest.split_first() {
             let (from, to) = (place.key.0 as usize, place.key.1 as usize);
@@ -104,7 +142,7 @@ impl MemberPositions {
                     return Ok(Some(value.start - range.start..value.end - range.start));
                 }
             }
-            rest = skip_nested_members(place, more);
+            rest = more.get(usize::from(place.nested)..).unwrap_or_default();
         }
         Ok(None)
     }
@@ -127,17 +165,8 @@ impl MemberPositions {
     }
 }
 
-/// Skips the members nested in the value of `place`, which follow it in the list.
-fn skip_nested_members<'a>(
-    place: &MemberPosition,
-    mut more: &'a [MemberPosition],
-) -> &'a [MemberPosition] {
-    while let Some((next, rest)) = more.split_first()
-        && next.key.0 < place.value.1
-    {
-        more = rest;
-    }
-    more
+fn is_object(whole: &str, range: &Range<usize>) -> bool {
+    whole.as_bytes().get(range.start) == Some(&b'{')
 }
 
 /// Iterator over the members of an object, from the index or from its text; none for other values.
@@ -159,7 +188,8 @@ impl<'a> MemberIter<'a> {
         whole: &'a str,
         range: Range<usize>,
     ) -> MemberIter<'a> {
-        match places.within(range.start) {
+        let known = places.within(range.start);
+        match known.filter(|_| is_object(whole, &range)) {
             Some(rest) => MemberIter::Indexed { whole, rest, range },
             None => {
                 let text = whole.get(range).unwrap_or_default();
@@ -184,7 +214,7 @@ impl<'a> Iterator for MemberIter<'a> {
         if from >= range.end {
             return None;
         }
-        *rest = skip_nested_members(place, more);
+        *rest = more.get(usize::from(place.nested)..).unwrap_or_default();
         let value = place.value.0 as usize - range.start..place.value.1 as usize - range.start;
         Some(RawMember {
             key: whole.get(from..to).unwrap_or_default(),
@@ -240,6 +270,13 @@ mod tests {
         ] {
             compare_index_with_text(&read(text));
         }
+        for count in [1, 10, 11, 15, 16, 17, 40] {
+            let items = vec![r#"{"a":{"b":[{"c":1}]},"d":[[{"e":2}],3]}"#; count].join(",");
+            let list =
+                format!(r#"{{"x":[{{"y":1}}],"items":[{items}],"next":{{"z":[{{"w":0}}]}}}}"#);
+            compare_index_with_text(&read(&list));
+            compare_index_with_text(&read(&format!("[{items}]")));
+        }
         for count in [
             MAX_INDEXED_MEMBERS - 1,
             MAX_INDEXED_MEMBERS,
@@ -253,10 +290,19 @@ mod tests {
     }
 
     #[test]
+    fn a_long_array_displaces_no_members_outside() {
+        let items = vec![r#"{"a":1}"#; 100].join(",");
+        let json = read(&format!(r#"{{"x":[{items}],"y":[{{"a":1}}],"z":2}}"#));
+        let keys = json.text.positions.list.iter();
+        let keys: Vec<_> = keys.map(|place| place.key.1 - place.key.0).collect();
+        assert_eq!(keys, [1, 1, 1], "x, y and z");
+    }
+
+    #[test]
     fn indexes_only_members_near_the_root() {
         let json = read(r#"{"a":{"b":{"c":{"d":{"e":1}}}},"f":[{"g":1}]}"#);
         let keys = json.text.positions.list.len();
-        assert_eq!(keys, 5, "a to d, and f");
+        assert_eq!(keys, 7, "a to d, f, its element, and g");
         let deep = json.get("a").and_then(|a| a.get("b")?.get("c")?.get("d"));
         assert_eq!(deep.unwrap().get("e").unwrap().as_str(), "1");
         let item = json.get("f").and_then(|f| f.items().next());

@@ -92,8 +92,9 @@ pub enum JsonKind {
 }
 
 impl JsonKind {
-    fn of(text: &str) -> JsonKind {
-        match text.as_bytes().first() {
+    /// Returns the type of the value that begins at a position of validated text.
+    fn at(text: &str, start: usize) -> JsonKind {
+        match text.as_bytes().get(start) {
             Some(b'{') => JsonKind::Object,
             Some(b'[') => JsonKind::Array,
             Some(b'"') => JsonKind::String,
@@ -286,7 +287,7 @@ impl Json {
 
     /// Returns the type of the JSON value: object, array, string, number, boolean or null.
     pub fn kind(&self) -> JsonKind {
-        JsonKind::of(self.as_str())
+        JsonKind::at(&self.text.text, self.range.start)
     }
 
     /// Returns the members of a JSON object as key and value, in their order; none for other values.

@@ -257,6 +257,7 @@ impl<'a> JsonScanner<'a> {
         if self.open.len() >= self.limits.depth.min(JsonLimits::MAX_DEPTH) {
             return Err(ReadErrorKind::TooDeep);
         }
+        let start = self.at;
         self.at += 1;
         self.skip_space();
         if self.peek() == Some(end) {
@@ -264,11 +265,17 @@ impl<'a> JsonScanner<'a> {
             return Ok(ScanState::After);
         }
         if end == b'}' {
+            if matches!(self.open.last(), Some(ScanFrame::Array)) {
+                self.positions.begin_element(start, self.open.len());
+            }
             self.open
                 .push(ScanFrame::Object(ObjectKeys::new(&self.keys), None));
             self.objects += 1;
             Ok(ScanState::Key)
         } else {
+            if self.arrays == 0 {
+                self.positions.begin_array();
+            }
             self.open.push(ScanFrame::Array);
             self.arrays += 1;
             Ok(ScanState::Value)
@@ -347,9 +354,10 @@ impl<'a> JsonScanner<'a> {
         }
         self.at += 1;
         self.at += spaces(bytes, self.at);
-        if self.arrays == 0 {
-            *place = self.positions.begin_member(&range, plain, self.at, depth);
-        }
+        let in_array = self.arrays > 0;
+        *place = self
+            .positions
+            .begin_member(&range, plain, self.at, depth, in_array);
         Ok(())
     }
 

@@ -18,9 +18,6 @@ const MAX_INTEGER: u64 = (1 << 53) - 1;
 /// Maximum nesting depth of a value that is written. Less than that of a record, which contains it.
 const MAX_VALUE_DEPTH: usize = 60;
 
-/// Initial capacity for an array or an object, in bytes.
-const TYPICAL_CONTAINER_BYTES: usize = 256;
-
 /// JSON value without a canonical form, such as a fraction or `null`.
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
@@ -53,21 +50,14 @@ impl fmt::Display for NonCanonicalValue {
 
 impl std::error::Error for NonCanonicalValue {}
 
-/// Returns the canonical JSON of a value ([RFC 8785]), the form of audit records.
+/// Appends the canonical JSON of a value ([RFC 8785]), the form of audit records.
 ///
 /// # Errors
-/// The value has a part without a canonical form.
+/// The value has a part without a canonical form. What was written before it stays.
 ///
 /// [RFC 8785]: https://www.rfc-editor.org/rfc/rfc8785
-pub fn to_string(value: &Value) -> Result<String, NonCanonicalValue> {
-    let mut out = String::with_capacity(match value {
-        // A text without escapes, and its quotes.
-        Value::String(text) => text.len() + 2,
-        Value::Array(_) | Value::Object(_) => TYPICAL_CONTAINER_BYTES,
-        _ => 0,
-    });
-    put(&mut out, value, 0)?;
-    Ok(out)
+pub fn write(out: &mut String, value: &Value) -> Result<(), NonCanonicalValue> {
+    put(out, value, 0)
 }
 
 /// Appends a quoted JSON string with the shortest escapes, as [RFC 8785] requires.
@@ -83,6 +73,13 @@ pub fn write_string(out: &mut String, text: &str) {
 /// [RFC 8785]: https://www.rfc-editor.org/rfc/rfc8785
 pub fn compare_keys(a: &str, b: &str) -> Ordering {
     const BEYOND_SURROGATES: std::ops::Range<u8> = 0xee..0xf0;
+    // Most keys differ in their first letter.
+    if let (Some(a), Some(b)) = (a.as_bytes().first(), b.as_bytes().first())
+        && a != b
+        && (a | b).is_ascii()
+    {
+        return a.cmp(b);
+    }
     let differing = a.bytes().zip(b.bytes()).find(|(a, b)| a != b);
     match differing {
         None => a.len().cmp(&b.len()),

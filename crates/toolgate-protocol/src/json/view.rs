@@ -31,7 +31,12 @@ impl<'a> JsonView<'a> {
 
     /// Returns the type of the viewed value: object, array, string, number, boolean or null.
     pub fn kind(&self) -> JsonKind {
-        JsonKind::of(self.as_str())
+        JsonKind::at(&self.of.text, self.range.start)
+    }
+
+    /// Returns true if the viewed value is `null`.
+    pub(crate) fn is_null(&self) -> bool {
+        self.kind() == JsonKind::Null
     }
 
     /// Returns the members of a viewed JSON object as key and value, in their order; none for other values.
@@ -39,6 +44,18 @@ impl<'a> JsonView<'a> {
         let of = self.clone();
         let found = MemberIter::of(&self.of.positions, &self.of.text, self.range.clone());
         found.map(move |member| (member.unescaped_key(), of.part(member.value)))
+    }
+
+    /// Returns a view of the value of the object's member with this key.
+    pub(crate) fn get(&self, key: &str) -> Option<JsonView<'a>> {
+        match self.of.positions.find(&self.of.text, &self.range, key) {
+            Ok(value) => value.map(|value| self.part(value)),
+            Err(()) => {
+                let mut members = lexer::members(self.as_str());
+                let found = members.find(|m| lexer::key_equals(m.key, key))?;
+                Some(self.part(found.value))
+            }
+        }
     }
 
     /// Returns the items of a viewed JSON array; none for other values.
@@ -59,6 +76,15 @@ impl<'a> JsonView<'a> {
 }
 
 impl Json {
+    /// Returns the part of this value that the view shows. It shares the buffer of the whole.
+    pub(crate) fn part(&self, view: &JsonView<'_>) -> Json {
+        debug_assert!(std::ptr::eq(view.of, &*self.text));
+        Json {
+            text: self.text.clone(),
+            range: view.range.clone(),
+        }
+    }
+
     /// Returns a borrowed view of the JSON value.
     pub fn view(&self) -> JsonView<'_> {
         JsonView::new(&self.text, self.range.clone())
@@ -72,15 +98,18 @@ mod tests {
 
     /// Compares a view with its value, all the way down.
     fn same(view: &JsonView<'_>, json: &Json) {
+        let whole = view;
         assert_eq!(view.as_str(), json.as_str());
         assert_eq!(view.kind(), json.kind());
         assert_eq!(view.str_cow(), json.str_cow());
         assert_eq!(view.to_value(), json.to_value());
+        assert_eq!(json.part(view), *json);
         let (members, items): (Vec<_>, Vec<_>) = (json.members().collect(), json.items().collect());
         assert_eq!(view.members().count(), members.len());
         assert_eq!(view.items().count(), items.len());
         for ((key, view), (said, json)) in view.members().zip(&members) {
             assert_eq!(key, *said);
+            assert_eq!(whole.get(said).map(|v| v.as_str()), Some(json.as_str()));
             same(&view, json);
         }
         view.items()

@@ -113,11 +113,42 @@ impl ObjectWriter {
         array_in(self.key(key), fill);
     }
 
+    /// Adds all members of another JSON object; their bytes stay. Other values have no members.
+    pub fn raw_members(&mut self, object: &Json) {
+        let text = object.as_str();
+        let inner = text
+            .strip_prefix('{')
+            .and_then(|text| text.strip_suffix('}'));
+        let inner = inner.unwrap_or_default().trim_ascii();
+        if !inner.is_empty() {
+            self.0.next().push_str(inner);
+        }
+    }
+
     /// Adds a member whose value is trusted text that is known to be JSON, for example a constant. Never pass untrusted
     /// text: only debug builds check it.
     pub fn raw_text(&mut self, key: &str, json: &str) {
         debug_assert!(Json::read(json.into(), &super::JsonLimits::default()).is_ok());
         self.key(key).push_str(json);
+    }
+
+    /// Adds a constant key, written as `"key":`. The value has to follow at once.
+    pub(crate) fn constant_key(&mut self, key: &'static str) -> &mut String {
+        debug_assert!(
+            Json::read(format!("{{{key}0}}").into(), &super::JsonLimits::default()).is_ok()
+        );
+        let out = self.0.next();
+        out.push_str(key);
+        out
+    }
+
+    /// Adds a member with a constant key, written as `"key":`, whose value is a nested JSON object.
+    pub(crate) fn constant_object(
+        &mut self,
+        key: &'static str,
+        fill: impl FnOnce(&mut ObjectWriter),
+    ) {
+        object_in(self.constant_key(key), fill);
     }
 
     /// Adds a constant member, written as `"key":value`.
@@ -211,5 +242,25 @@ impl fmt::Debug for ArrayWriter {
     /// Writes the size, never the content, which may contain secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "ArrayWriter({} bytes)", self.0.text.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn raw_members_are_those_of_the_object() {
+        let read = |text: &str| Json::read(text.into(), &Default::default()).unwrap();
+        let mut o = ObjectWriter::new();
+        o.raw_members(&read("{ }"));
+        o.raw_members(&read(r#"{ "a": {}, "b":[1] }"#));
+        o.raw_members(&read("[2]"));
+        o.raw_members(&read(r#"{"c":"}"}"#));
+        o.null("d");
+        assert_eq!(
+            o.finish().as_str(),
+            r#"{"a": {}, "b":[1],"c":"}","d":null}"#
+        );
     }
 }

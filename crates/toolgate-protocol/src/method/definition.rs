@@ -232,6 +232,26 @@ impl Definition {
         self.json.get("outputSchema")
     }
 
+    /// Returns whether a prompt has a list of arguments, which may be empty. A prompt without one is free-form: its
+    /// server accepts arguments that it does not list.
+    ///
+    /// ```
+    /// use toolgate_protocol::{json::{Json, JsonLimits}, method::definition::{Definition, ItemKind}};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let read = |text: &str| -> Result<Definition, Box<dyn std::error::Error>> {
+    ///     let json = Json::read(text.as_bytes().to_vec(), &JsonLimits::default())?;
+    ///     Ok(Definition::read(ItemKind::Prompt, json)?)
+    /// };
+    /// assert!(read(r#"{"name": "greet", "arguments": []}"#)?.declares_arguments());
+    /// assert!(!read(r#"{"name": "fill"}"#)?.declares_arguments());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn declares_arguments(&self) -> bool {
+        self.json.get("arguments").is_some()
+    }
+
     /// Returns the declared arguments of a prompt.
     pub fn prompt_arguments(&self) -> Vec<PromptArgument> {
         let read = |a: Json| {

@@ -104,7 +104,10 @@ pub mod meta {
         /// Reads the `params._meta` of a request in one pass.
         pub fn of(params: Option<&Json>) -> RequestMeta {
             let mut read = RequestMeta::default();
-            let Some(meta) = params.and_then(|params| params.get("_meta")) else {
+            let Some(params) = params else {
+                return read;
+            };
+            let Some(meta) = params.view().get("_meta") else {
                 return read;
             };
             let [parent, state, baggage] = &mut read.trace;
@@ -120,7 +123,7 @@ pub mod meta {
                     "baggage" => baggage,
                     _ => continue,
                 };
-                *place = Some(value);
+                *place = Some(params.part(&value));
             }
             read
         }

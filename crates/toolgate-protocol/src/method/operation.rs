@@ -3,7 +3,7 @@
 use super::{
     definition::ItemKind, definition::completion_reference, prompts_get, resources_read, tools_call,
 };
-use crate::json::{Json, JsonKind, ObjectWriter};
+use crate::json::{Json, JsonKind, JsonView, ObjectWriter};
 
 /// Method name `completion/complete`, which suggests values of a prompt or template argument.
 pub const COMPLETE: &str = "completion/complete";
@@ -79,7 +79,8 @@ impl OperationParams {
     /// # Errors
     /// Returns the reason if a member is missing or wrong.
     pub fn read(method: &str, params: Option<&Json>) -> Result<OperationParams, &'static str> {
-        let params = &OperationMembers::of(params.ok_or("\"params\" is missing")?);
+        let whole = params.ok_or("\"params\" is missing")?;
+        let params = &OperationMembers::of(whole);
         let (op, name, arguments) = match method {
             resources_read::NAME => {
                 let uri = string(&params.uri).ok_or("\"params.uri\" must be a string")?;
@@ -87,14 +88,14 @@ impl OperationParams {
                 o.str("uri", &uri);
                 (Op::Resource, uri, o.finish())
             }
-            COMPLETE => completion(params)?,
+            COMPLETE => completion(whole, params)?,
             _ => {
                 let name = string(&params.name).ok_or("\"params.name\" must be a string")?;
                 let op = match method {
                     prompts_get::NAME => Op::Prompt,
                     _ => Op::Tool,
                 };
-                (op, name, arguments(params)?)
+                (op, name, arguments(whole, params)?)
             }
         };
         if op == Op::Prompt
@@ -107,15 +108,19 @@ impl OperationParams {
         let answers = match &params.answers {
             None => Vec::new(),
             Some(a) if a.kind() == JsonKind::Object => {
-                a.members().map(|(k, v)| (k.into_owned(), v)).collect()
+                let members = a.members();
+                members
+                    .map(|(k, v)| (k.into_owned(), whole.part(&v)))
+                    .collect()
             }
             Some(_) => return Err("\"params.inputResponses\" must be an object"),
         };
         let state = match &params.state {
             None => None,
             Some(s) => Some(
-                s.string()
-                    .ok_or("\"params.requestState\" must be a string")?,
+                s.str_cow()
+                    .ok_or("\"params.requestState\" must be a string")?
+                    .into_owned(),
             ),
         };
         Ok(OperationParams {
@@ -151,21 +156,21 @@ pub fn write(o: &mut ObjectWriter, op: Op, name: &str, arguments: &Json) {
 
 /// Members that the four methods define, read in one pass.
 #[derive(Default)]
-struct OperationMembers {
-    name: Option<Json>,
-    uri: Option<Json>,
-    arguments: Option<Json>,
-    of: Option<Json>,
-    argument: Option<Json>,
-    context: Option<Json>,
-    answers: Option<Json>,
-    state: Option<Json>,
+struct OperationMembers<'a> {
+    name: Option<JsonView<'a>>,
+    uri: Option<JsonView<'a>>,
+    arguments: Option<JsonView<'a>>,
+    of: Option<JsonView<'a>>,
+    argument: Option<JsonView<'a>>,
+    context: Option<JsonView<'a>>,
+    answers: Option<JsonView<'a>>,
+    state: Option<JsonView<'a>>,
 }
 
-impl OperationMembers {
-    fn of(params: &Json) -> OperationMembers {
+impl<'a> OperationMembers<'a> {
+    fn of(params: &'a Json) -> OperationMembers<'a> {
         let mut said = OperationMembers::default();
-        for (key, value) in params.members() {
+        for (key, value) in params.view().members() {
             let place = match key.as_ref() {
                 "name" => &mut said.name,
                 "uri" => &mut said.uri,
@@ -183,28 +188,28 @@ impl OperationMembers {
     }
 }
 
-fn string(of: &Option<Json>) -> Option<String> {
-    of.as_ref()?.string()
+fn string(of: &Option<JsonView<'_>>) -> Option<String> {
+    Some(of.as_ref()?.str_cow()?.into_owned())
 }
 
-fn text(of: &Json, key: &str) -> Option<String> {
-    of.get(key)?.string()
+fn text(of: &JsonView<'_>, key: &str) -> Option<String> {
+    Some(of.get(key)?.str_cow()?.into_owned())
 }
 
 fn empty() -> Json {
     ObjectWriter::new().finish()
 }
 
-fn arguments(params: &OperationMembers) -> Result<Json, &'static str> {
+fn arguments(whole: &Json, params: &OperationMembers) -> Result<Json, &'static str> {
     match &params.arguments {
         None => Ok(empty()),
         Some(a) if a.is_null() => Ok(empty()),
-        Some(a) if a.kind() == JsonKind::Object => Ok(a.clone()),
+        Some(a) if a.kind() == JsonKind::Object => Ok(whole.part(a)),
         Some(_) => Err("\"params.arguments\" must be an object"),
     }
 }
 
-fn completion(params: &OperationMembers) -> Result<(Op, String, Json), &'static str> {
+fn completion(whole: &Json, params: &OperationMembers) -> Result<(Op, String, Json), &'static str> {
     let of = params.of.as_ref().ok_or("\"params.ref\" is missing")?;
     let (kind, key) = match text(of, "type").as_deref() {
         Some("ref/prompt") => (ItemKind::Prompt, "name"),
@@ -222,9 +227,9 @@ fn completion(params: &OperationMembers) -> Result<(Op, String, Json), &'static 
         return Err("\"params.context\" must be an object");
     }
     let mut o = ObjectWriter::new();
-    o.raw("argument", argument);
+    o.raw("argument", &whole.part(argument));
     if let Some(context) = context {
-        o.raw("context", context);
+        o.raw("context", &whole.part(context));
     }
     Ok((Op::Complete(kind), name, o.finish()))
 }

@@ -54,14 +54,19 @@ fn list(
             "\"{key}\" is not an array; it is read as an array of one element"
         ));
     }
-    let mut mended = ArrayWriter::new();
+    let mut mended = Vec::with_capacity(all.len());
     for element in all {
         // An element that cannot be repaired stays, and the reader rejects the result with the reason.
         let new = mend(element.clone(), repairs).unwrap_or_else(|| element.clone());
         same &= new == element;
-        mended.raw(&new);
+        mended.push(new);
     }
-    (!same).then(|| result.with(key, &mended.finish()))
+    if same {
+        return None;
+    }
+    let mut array = ArrayWriter::new();
+    mended.iter().for_each(|element| array.raw(element));
+    Some(result.with(key, &array.finish()))
 }
 
 /// Converts numbers and booleans among the values of a completion to strings.

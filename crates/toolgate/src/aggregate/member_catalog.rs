@@ -5,7 +5,9 @@ use super::{
     overrides::ItemPresentation,
 };
 use std::{collections::HashMap, sync::Arc};
-use toolgate_core::{CacheHint, Catalog, DefinitionNote, Item, ItemKind, Json, ServerInstructions};
+use toolgate_core::{
+    CacheHint, Catalog, DefinitionNote, Item, ItemKind, Json, Outcome, Output, ServerInstructions,
+};
 
 /// Settings for naming the items of one member.
 pub(super) struct MemberNaming<'a> {
@@ -198,6 +200,14 @@ pub(super) fn same_parts(
         (one, two) => one.is_none() && two.is_none(),
     };
     one.len() == two.len() && one.iter().zip(two).all(same)
+}
+
+/// Makes the cache hint of a read resource private, as that of a joined list is: the policy in front decides for each
+/// caller, so a shared cache must not store the contents.
+pub(super) fn forbid_shared_caching(outcome: &mut Outcome) {
+    if let Outcome::Done(Output::Resource(read)) = outcome {
+        read.hint.public = false;
+    }
 }
 
 /// Joins all parts into one snapshot. Members without a part are listed as missing.

@@ -419,6 +419,26 @@ impl ServerConnection {
             .is_some()
     }
 
+    /// Removes a request whose result is no longer needed. Returns the notification that cancels it at the server, if
+    /// the request is in flight there and the transport cancels that way.
+    pub(super) fn discard_request(&self, id: &Id) -> Option<String> {
+        let waiting = self.table().session.take_waiter(id)?;
+        // Over HTTP, the end of the request's stream also ends its messages.
+        if !self.is_http() {
+            self.cancelled_log_callers.record(&waiting.purpose);
+        }
+        let notifies = self
+            .transport
+            .cancels_by_notification(self.current_dialect());
+        let cancels = notifies
+            && waiting.sent.load(Relaxed)
+            && !matches!(waiting.purpose, RequestPurpose::Open);
+        cancels.then(|| {
+            let params = notifications::cancelled(id, cancel_reason(&waiting.purpose));
+            message::notification(notifications::CANCELLED, Some(&params))
+        })
+    }
+
     pub(super) fn table(&self) -> MutexGuard<'_, InFlightRequests> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -445,18 +465,8 @@ impl Drop for RequestGuard<'_> {
         if self.lists {
             self.link.listing.fetch_sub(1, Relaxed);
         }
-        let Some(waiting) = self.link.table().session.take_waiter(&self.id) else {
-            return;
-        };
-        // Over HTTP, the end of the request's stream also ends its messages.
-        if !self.link.is_http() {
-            self.link.cancelled_log_callers.record(&waiting.purpose);
-        }
-        let dialect = self.link.current_dialect();
-        let told = self.link.transport.cancels_by_notification(dialect);
-        if told && waiting.sent.load(Relaxed) && !matches!(waiting.purpose, RequestPurpose::Open) {
-            let params = notifications::cancelled(&self.id, cancel_reason(&waiting.purpose));
-            self.link.notify(notifications::CANCELLED, Some(&params));
+        if let Some(line) = self.link.discard_request(&self.id) {
+            self.link.send_priority(line);
         }
     }
 }

@@ -235,7 +235,7 @@ impl RemoteServer {
         }
     }
 
-    fn fresh_list(&self, kind: ItemKind, shown: bool) -> Option<Catalog> {
+    pub(super) fn fresh_list(&self, kind: ItemKind, shown: bool) -> Option<Catalog> {
         if self.link.is_lost() {
             return None;
         }

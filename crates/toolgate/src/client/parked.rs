@@ -165,7 +165,7 @@ impl RemoteServer {
             tokio::select! {
                 biased;
                 answer = &mut exchange.answer => {
-                    let result = answer.map_err(|failure| self.call_error(call.op, failure))?;
+                    let result = answer.map_err(|failure| self.call_error(call, failure))?;
                     return self.outcome(call, &result, granted);
                 }
                 Some(question) = exchange.input_requests.recv() => {
@@ -358,13 +358,16 @@ impl CallExchange {
     }
 }
 
-/// Answers the open input request with a cancellation if the caller never retried; the request itself is then
-/// cancelled.
+/// Answers the open input request with a cancellation if the caller never retried, and cancels the request itself.
+///
+/// The request leaves the table first. A server that ends its call on the answer would otherwise complete the request,
+/// and the cancellation that belongs to the answer would depend on its speed.
 impl Drop for CallExchange {
     fn drop(&mut self) {
         let Some(question) = self.open_request.take() else {
             return;
         };
+        let cancellation = self.id.get().and_then(|id| self.link.discard_request(id));
         match question.kind {
             InputRequestKind::Elicit(_) => {
                 let mut cancelled = ObjectWriter::new();
@@ -377,5 +380,11 @@ impl Drop for CallExchange {
                 .link
                 .reject_request(&question.id, "the caller did not answer"),
         }
+        if let Some(line) = cancellation {
+            self.link.send_priority(line);
+        }
     }
 }
+
+#[cfg(test)]
+mod tests;

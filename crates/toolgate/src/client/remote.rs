@@ -13,8 +13,9 @@ use super::{
     status::{ConnectionStatus, sanitize_line},
     stream,
     subscription::ChangeSubscription,
+    tasks,
 };
-use std::sync::Arc;
+use std::{future::ready, sync::Arc};
 use tokio::io::{AsyncRead, AsyncWrite};
 use toolgate_core::{
     BoxFuture, Call, Catalog, ChangeFilter, ChangeStream, ClientCapabilities, Error, ErrorKind,
@@ -242,16 +243,15 @@ impl RemoteServer {
     }
 
     /// As [`RemoteServer::request_error`], with advice if the server needs another kind of connection for this call.
-    pub(super) fn call_error(&self, op: Op, failure: RequestFailure) -> Error {
+    pub(super) fn call_error(&self, call: &Call, failure: RequestFailure) -> Error {
         let refusal = match &failure {
             RequestFailure::Rpc(error) if !self.peer.sessions_only => {
                 EraMismatch::of_error(self.peer.dialect, error)
             }
             _ => None,
         };
-        // Servers of every revision send this code; since 2026-07-28 they should not.
-        let missing = op == Op::Resource
-            && matches!(&failure, RequestFailure::Rpc(error) if error.code == code::RESOURCE_NOT_FOUND);
+        let missing =
+            matches!(&failure, RequestFailure::Rpc(error) if self.is_missing_resource(call, error));
         let error = match self.request_error(failure) {
             error if missing => Error::new(ErrorKind::NotFound, error.public_message().to_owned()),
             error => error,
@@ -260,6 +260,20 @@ impl RemoteServer {
             Some(refusal) => refusal.add_advice(error, &self.options),
             None => error,
         }
+    }
+
+    /// Reports whether an error says that the resource of this call does not exist.
+    ///
+    /// Servers of every revision send -32002; since 2026-07-28 they should send -32602 with the URI in `data`. Without
+    /// this URI, -32602 may mean any invalid parameter.
+    fn is_missing_resource(&self, call: &Call, error: &RpcError) -> bool {
+        let names_uri = || {
+            let uri = error.data.as_ref().and_then(|data| data.get("uri"));
+            uri.and_then(|uri| uri.string()).as_deref() == Some(call.name())
+        };
+        call.op == Op::Resource
+            && (error.code == code::RESOURCE_NOT_FOUND
+                || error.code == self.peer.dialect.resource_not_found && names_uri())
     }
 
     /// Adds advice to a tool error that says that the tool cannot request input over this connection.
@@ -287,7 +301,10 @@ impl RemoteServer {
                 words,
             )));
         }
-        if let Some(outcome) = self.resume_task(&call).await {
+        // Rare cases are boxed, so that the future of a call is small.
+        if tasks::continues_task(&call.round)
+            && let Some(outcome) = Box::pin(self.resume_task(&call)).await
+        {
             return outcome;
         }
         if call.resumed_after.is_some() {
@@ -295,12 +312,12 @@ impl RemoteServer {
         }
         let granted = call::granted_capabilities(&call, &self.peer, &self.options);
         if self.may_request_input(&granted) && !self.requires_task(&call) {
-            return self.call_with_input_requests(&call, &granted).await;
+            return Box::pin(self.call_with_input_requests(&call, &granted)).await;
         }
         let answer = self.send_call(&call).await;
-        let result = answer.map_err(|failure| self.call_error(call.op, failure))?;
+        let result = answer.map_err(|failure| self.call_error(&call, failure))?;
         if let Some(task) = self.task_in(&call, &result)? {
-            return self.follow_task(call, task).await;
+            return Box::pin(self.follow_task(call, task)).await;
         }
         self.outcome(&call, &result, &granted)
     }
@@ -316,6 +333,12 @@ impl RemoteServer {
 
 impl Service for RemoteServer {
     fn list(&self, ask: ListRequest) -> BoxFuture<'_, Result<Catalog, Error>> {
+        // A lookup for a call finds the list in the cache.
+        if ask.kind != ItemKind::Skill
+            && let Some(list) = self.fresh_list(ask.kind, ask.only_name.is_none())
+        {
+            return Box::pin(ready(Ok(list)));
+        }
         Box::pin(self.list_for(ask))
     }
 

@@ -9,11 +9,17 @@ use toolgate_protocol::{
     method::{initialize::Implementation, meta},
 };
 
-/// Client `_meta` of stateless requests. Most requests declare the same capabilities, so the last ones are cached as
-/// JSON.
+/// Client `_meta` of stateless requests. Most requests declare the same capabilities, so the members are cached as JSON.
 pub(super) struct ClientRequestMeta {
     client: Json,
-    last: Mutex<Option<(ClientCapabilities, Json)>>,
+    last: Mutex<Option<WrittenMeta>>,
+}
+
+/// The last written members, and what they were written for.
+struct WrittenMeta {
+    capabilities: ClientCapabilities,
+    revision: &'static str,
+    members: Json,
 }
 
 impl ClientRequestMeta {
@@ -32,18 +38,27 @@ impl ClientRequestMeta {
         dialect: &Dialect,
         abilities: &ClientCapabilities,
     ) {
-        m.str(meta::VERSION, dialect.revision);
-        m.raw(meta::CLIENT, &self.client);
-        m.raw(meta::CAPABILITIES, &self.declared(abilities));
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let same = |last: &&WrittenMeta| {
+            last.capabilities == *abilities && last.revision == dialect.revision
+        };
+        if let Some(last) = last.as_ref().filter(same) {
+            return m.raw_members(&last.members);
+        }
+        let members = self.members(dialect, abilities);
+        m.raw_members(&members);
+        *last = Some(WrittenMeta {
+            capabilities: abilities.clone(),
+            revision: dialect.revision,
+            members,
+        });
     }
 
-    fn declared(&self, abilities: &ClientCapabilities) -> Json {
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, words)) = last.as_ref().filter(|(of, _)| of == abilities) {
-            return words.clone();
-        }
-        let words = capabilities_json(abilities);
-        *last = Some((abilities.clone(), words.clone()));
-        words
+    fn members(&self, dialect: &Dialect, abilities: &ClientCapabilities) -> Json {
+        let mut o = ObjectWriter::new();
+        o.str(meta::VERSION, dialect.revision);
+        o.raw(meta::CLIENT, &self.client);
+        o.raw(meta::CAPABILITIES, &capabilities_json(abilities));
+        o.finish()
     }
 }

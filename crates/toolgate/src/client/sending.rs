@@ -21,8 +21,8 @@ impl RemoteServer {
             Err(RequestFailure::Rpc(error))
                 if error.code == code::HEADER_MISMATCH && self.repeats_arguments() =>
             {
-                self.resend_after_refresh(call, RequestFailure::Rpc(error))
-                    .await
+                // Rare, so boxed to keep the future of a call small.
+                Box::pin(self.resend_after_refresh(call, RequestFailure::Rpc(error))).await
             }
             answer => answer,
         }

@@ -76,6 +76,11 @@ pub(super) fn task_protocol(dialect: &Dialect, capabilities: &Json) -> TaskForm 
     }
 }
 
+/// Returns whether a round continues a task.
+pub(super) fn continues_task(round: &Round) -> bool {
+    round.slots.contains_key(TASK_SLOT)
+}
+
 /// Returns the id of the server's task that a round continues.
 pub(super) fn task_id_in(round: &Round) -> Option<String> {
     let kept = round.slots.get(TASK_SLOT)?;

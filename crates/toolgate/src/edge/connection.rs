@@ -257,8 +257,8 @@ impl ServedConnection {
                 };
                 match begun {
                     Ok((context, registration)) => {
-                        let work = self.run_stateless(context, id, method, params);
-                        in_flight::start_work(Box::pin(Abortable::new(work, registration))).await;
+                        let work = Box::pin(self.run_stateless(context, id, method, params));
+                        in_flight::start_work(Abortable::new(work, registration)).await;
                     }
                     Err(why) => {
                         Box::pin(self.reject(&id, &method, params.as_ref(), why)).await;
@@ -303,7 +303,7 @@ impl ServedConnection {
         &self,
         id: &Id,
         meta: &RequestMeta,
-    ) -> Result<(RequestContext, AbortRegistration), RpcError> {
+    ) -> Result<(Box<RequestContext>, AbortRegistration), RpcError> {
         let mut context =
             stateless::request_context(&self.server, self.caller.clone(), self.transport, meta)?;
         context.connection = Some(self.connection);
@@ -318,7 +318,7 @@ impl ServedConnection {
 
     fn run_stateless(
         &self,
-        context: RequestContext,
+        context: Box<RequestContext>,
         id: Id,
         method: String,
         params: Option<Json>,

@@ -57,6 +57,12 @@ pub(crate) struct InitializedClient {
 /// Time that a request to the client waits for `notifications/initialized`: some clients send calls before it.
 const READY_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// Returns the trace context and the progress token of a request.
+fn trace_and_progress(params: Option<&Json>) -> (TraceContext, Option<Json>) {
+    let meta = RequestMeta::of(params);
+    (meta.trace(), meta.progress)
+}
+
 impl InitializedClient {
     /// Handles `initialize`: returns the client's state and the result.
     pub(crate) fn initialize(
@@ -169,7 +175,7 @@ impl InitializedClient {
         let work = self
             .clone()
             .run_request((sender, trail), id, method, params, outlet.clone());
-        in_flight::start_work(Box::pin(Abortable::new(work, registration))).await;
+        in_flight::start_work(Abortable::new(Box::pin(work), registration)).await;
     }
 
     async fn reject(
@@ -235,7 +241,8 @@ impl InitializedClient {
                 done.map(RequestResult::Json)
             }
             used if operation::is_operation(used) => {
-                let mut context = self.context.clone();
+                // Boxed, because the future of the request is moved as it is made.
+                let mut context = Box::new(self.context.clone());
                 context.caller = sender.caller;
                 context.transport_parts = sender.transport_parts;
                 context.decision_log = trail;
@@ -243,9 +250,7 @@ impl InitializedClient {
                     .min_log_level
                     .lock()
                     .unwrap_or_else(PoisonError::into_inner);
-                let meta = RequestMeta::of(params);
-                context.trace = meta.trace();
-                context.progress_token = meta.progress;
+                (context.trace, context.progress_token) = trace_and_progress(params);
                 let asker = InlineRequester {
                     legacy: self,
                     outlet,

@@ -116,6 +116,9 @@ pub struct ProtocolServer {
 pub struct ServerLimits {
     /// Limits on the size and nesting of the JSON of one message.
     pub json: JsonLimits,
+    /// Maximum length of a line over a byte stream such as stdio, in bytes, instead of [`JsonLimits::bytes`] of `json`;
+    /// none by default.
+    pub max_line_bytes: Option<usize>,
     /// Maximum length of an item name or URI in a request, in bytes; 8 KiB.
     pub max_name_bytes: usize,
     /// Maximum number of requests in flight of one connection or session; 64.
@@ -144,6 +147,7 @@ impl Default for ServerLimits {
     fn default() -> ServerLimits {
         ServerLimits {
             json: JsonLimits::default(),
+            max_line_bytes: None,
             max_name_bytes: 8 * 1024,
             max_in_flight: 64,
             page_items: 1000,
@@ -154,6 +158,16 @@ impl Default for ServerLimits {
             queue: QueueLimits::default(),
             max_subscriptions: 1024,
             tasks: TaskLimits::default(),
+        }
+    }
+}
+
+impl ServerLimits {
+    /// Returns the limits on the JSON of one line.
+    pub(crate) fn line_json(&self) -> JsonLimits {
+        JsonLimits {
+            bytes: self.max_line_bytes.unwrap_or(self.json.bytes),
+            ..self.json.clone()
         }
     }
 }
@@ -331,15 +345,6 @@ impl ProtocolServer {
         claim: MemoryPermit,
     ) -> Result<Json, toolgate_protocol::json::ReadError> {
         Json::read_with_permit(bytes, &self.limits.json, claim)
-    }
-
-    /// Parses one message from a borrowed buffer.
-    pub(crate) fn read_borrowed_message(
-        &self,
-        bytes: &[u8],
-        claim: MemoryPermit,
-    ) -> Result<Json, toolgate_protocol::json::ReadError> {
-        Json::read_slice_with_permit(bytes, &self.limits.json, claim)
     }
 
     /// Checks the length of a name or URI before a lookup, which compares all of it with the resource templates.

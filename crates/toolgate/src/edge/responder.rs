@@ -164,7 +164,10 @@ impl Responder {
     /// Queues a frame; waits while the queue is full. Drops the frame if the reader is gone.
     pub(crate) async fn send(&self, frame: OutgoingFrame) {
         let (frame, size) = self.with_permit_and_size(frame);
-        self.frames.send(frame, size).await;
+        if let Err(frame) = self.frames.try_send(frame, size) {
+            // Rare, so boxed to keep the future of a request small.
+            Box::pin(self.frames.send(frame, size)).await;
+        }
     }
 
     /// Returns the frame with its memory permit, to be written after the queue: for the reply.

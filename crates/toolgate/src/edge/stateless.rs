@@ -25,15 +25,15 @@ use toolgate_protocol::{
     },
 };
 
-/// Returns the context of a request, from its `_meta`.
+/// Returns the context of a request, from its `_meta`. Boxed, because the future of the request is moved as it is made.
 pub(crate) fn request_context(
     server: &ProtocolServer,
     caller: Caller,
     transport: &'static str,
     meta: &RequestMeta,
-) -> Result<RequestContext, RpcError> {
+) -> Result<Box<RequestContext>, RpcError> {
     let sender = server.client_metadata.get_or_read(meta)?;
-    Ok(RequestContext {
+    Ok(Box::new(RequestContext {
         caller,
         transport,
         dialect: sender.dialect,
@@ -47,7 +47,7 @@ pub(crate) fn request_context(
         session_tasks: None,
         decision_log: DecisionLog::default(),
         transport_parts: None,
-    })
+    }))
 }
 
 /// Parsed client metadata of a request.

@@ -8,7 +8,10 @@ use super::{
 use std::{io, sync::Arc};
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use toolgate_core::Caller;
-use toolgate_protocol::memory_budget::{BudgetExceeded, MemoryPermit};
+use toolgate_protocol::{
+    json::{Json, JsonLimits},
+    memory_budget::{BudgetExceeded, MemoryPermit},
+};
 
 /// Name of this transport in the audit log.
 const TRANSPORT_NAME: &str = "stdio";
@@ -59,7 +62,10 @@ pub async fn serve_until(
     writer: impl AsyncWrite + Send + Unpin,
     stop: impl Future<Output = ()> + Send,
 ) -> io::Result<()> {
-    let input = LineInput(BufReader::with_capacity(READ_BUFFER_BYTES, reader));
+    let input = LineInput {
+        reader: BufReader::with_capacity(READ_BUFFER_BYTES, reader),
+        limits: server.limits.line_json(),
+    };
     let client = (caller, TRANSPORT_NAME);
     let write = |frames| write_frames(frames, writer);
     connection::serve(server, client, input, write, stop).await
@@ -100,30 +106,34 @@ async fn write_frames(
 }
 
 /// Lines of a byte stream.
-struct LineInput<R>(BufReader<R>);
+struct LineInput<R> {
+    reader: BufReader<R>,
+    limits: JsonLimits,
+}
 
 impl<R: AsyncRead + Send + Unpin> MessageInput for LineInput<R> {
     async fn next(
         &mut self,
-        server: &ProtocolServer,
+        _server: &ProtocolServer,
         mut permit: MemoryPermit,
     ) -> io::Result<ReceivedMessage> {
-        let limit = server.limits.json.bytes;
-        Ok(match read_line(&mut self.0, limit, &mut permit).await? {
+        let LineInput { reader, limits } = self;
+        let limit = limits.bytes;
+        Ok(match read_line(reader, limit, &mut permit).await? {
             StdioLine::End => ReceivedMessage::End,
             StdioLine::TooLong => ReceivedMessage::too_long(limit),
             StdioLine::OverBudget(full) => ReceivedMessage::over_budget(&full),
             StdioLine::Buffered(end) => {
-                let bytes = self.0.buffer().get(..end).unwrap_or_default();
+                let bytes = reader.buffer().get(..end).unwrap_or_default();
                 let received = match is_blank(bytes) {
                     true => ReceivedMessage::Blank,
-                    false => server.read_borrowed_message(bytes, permit).into(),
+                    false => Json::read_slice_with_permit(bytes, limits, permit).into(),
                 };
-                self.0.consume(end + 1);
+                reader.consume(end + 1);
                 received
             }
             StdioLine::Owned(bytes) if is_blank(&bytes) => ReceivedMessage::Blank,
-            StdioLine::Owned(bytes) => server.read_message(bytes, permit).into(),
+            StdioLine::Owned(bytes) => Json::read_with_permit(bytes, limits, permit).into(),
         })
     }
 }

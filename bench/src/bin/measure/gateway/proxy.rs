@@ -178,7 +178,7 @@ const MOST: &str = "[limits]\nrate = \"1000000/s\"\nsessions = 4096\ncalls_per_c
 fn program() -> PathBuf {
     let given = std::env::var_os("TOOLGATE_PROGRAM").map(PathBuf::from);
     given.unwrap_or_else(|| {
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("target/gateway/release/toolgate")
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("target/gateway/dist/toolgate")
     })
 }
 

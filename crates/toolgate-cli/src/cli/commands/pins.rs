@@ -49,7 +49,8 @@ pub(super) fn run(data: &Path, command: &PinsCommand) -> Result<ExitCode> {
     }
 }
 
-/// Lists one line per pin. All gateways of a data directory share the pins; each knows its own servers.
+/// Lists one line per pin, and below it one line per flag. All gateways of a data directory share the pins; each knows
+/// its own servers.
 fn list(gateways: &GatewaySockets, server: Option<&str>) -> Result<ExitCode> {
     let mut lines = BTreeMap::new();
     let (mut known, mut unknown) = (false, None);
@@ -77,13 +78,17 @@ fn line(pin: &Value) -> ((String, String), String) {
         None => word("state"),
     };
     let digest = |key: &str| word(key).chars().take(12).collect::<String>();
-    let text = format!(
+    let mut text = format!(
         "{:<40} {standing:<9} {:<12} {:<12} {}\n",
         word("name"),
         word("by"),
         digest("accepted"),
         digest("other"),
     );
+    for flag in pin["flags"].as_array().into_iter().flatten() {
+        let flag = visible_line(flag.as_str().unwrap_or_default());
+        text.push_str(&format!("  flagged: {flag}\n"));
+    }
     ((word("name"), word("kind")), text)
 }
 

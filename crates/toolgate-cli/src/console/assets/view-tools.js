@@ -19,7 +19,7 @@ const sync = keyed(list, idOf, makeTool);
 
 export function renderTools() {
   const words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
-  const hay = (x) => `${idOf(x)} ${x.kind} ${x.wire} ${x.title ?? ""} ${x.description} ${x.verdict} ${x.rule} ${x.withheld ? "withheld" : ""} ${(x.notes ?? []).map((n) => n.action).join(" ")}`.toLowerCase();
+  const hay = (x) => `${idOf(x)} ${x.kind} ${x.wire} ${x.title ?? ""} ${x.description} ${x.verdict} ${x.rule} ${x.withheld ? "withheld" : ""} ${x.flags?.length ? "flagged" : ""} ${(x.notes ?? []).map((n) => n.action).join(" ")}`.toLowerCase();
   const offered = [state.tools, state.resources, state.prompts].flatMap((part) => [...part].sort((a, b) => (idOf(a) < idOf(b) ? -1 : 1)));
   // A resource and a template may have the same name; the list shows each name once.
   const all = [...new Map(offered.map((x) => [idOf(x), x])).values()];
@@ -66,7 +66,8 @@ function makeTool(first) {
     put(title, tool.title ?? "");
     attr(held, "hidden", !tool.withheld);
     const actions = [...new Set((tool.notes ?? []).map((note) => note.action))];
-    marks.replaceChildren(...actions.map((action) => h("span", { class: "tag" }, action)));
+    const flagged = tool.flags?.length ? [h("span", { class: "tag warn" }, "flagged")] : [];
+    marks.replaceChildren(...flagged, ...actions.map((action) => h("span", { class: "tag" }, action)));
     tags.replaceChildren(...(isTool(tool) ? riskTags(tool.hints, tool.trusted).slice(0, -1) : []));
     fill();
   }
@@ -78,6 +79,7 @@ function describe(tool) {
   const about = isTool(tool) ? describeTool(tool) : tool.kind === "prompt" ? [inputs(tool.input_schema)] : [];
   return [
     tool.withheld ? h("p", { class: "warning" }, "Withheld from callers: ", t("span", {}, tool.withheld), ...(state.pins.some((pin) => pinOf(tool) === `${pin.kind} ${pin.name}`) ? [" ", h("a", { href: "#/pins/" + encodeURIComponent(pinOf(tool)) }, "Show the differences")] : [])) : null,
+    ...(tool.flags ?? []).map((flag) => h("p", { class: "warning" }, "Flagged: ", t("span", {}, flag))),
     ...(tool.notes ?? []).map((note) => h("p", { class: "dim" }, `${note.action}: `, t("span", {}, note.reason))),
     t("div", { class: "prose" }, tool.description || "The server provides no description.", true),
     h("dl", { class: "facts" },

@@ -1,7 +1,9 @@
 //! Pins as the operator sees them and decides about them.
 
-use super::{ActionError, ActionResult, OperatorApi};
+use super::{ActionError, ActionResult, OperatorApi, item_view};
 use serde_json::{Value, json};
+use std::collections::HashMap;
+use toolgate_core::ItemKind;
 use toolgate_policy::{PinError, PinView, Pins, SecretRedactor, pins::DefinitionDifference};
 
 /// Maximum number of pins that the console shows. More are shown once some of these are decided.
@@ -22,7 +24,7 @@ impl OperatorApi {
         let pins = self.active.snapshot().pins.clone();
         let name = word("name").unwrap_or_default();
         let (done, what) = match action {
-            "pins" => return Some(self.list_pins(&pins, word("server"))),
+            "pins" => return Some(self.list_pins(&pins, word("server")).await),
             "pins/diff" => return Some(find_pins(&pins, name)),
             "pins/accept" => match word("server") {
                 Some(server) => (pins.accept_all(server, by).await, server),
@@ -42,7 +44,7 @@ impl OperatorApi {
         })
     }
 
-    fn list_pins(&self, pins: &Pins, server: Option<&str>) -> ActionResult {
+    async fn list_pins(&self, pins: &Pins, server: Option<&str>) -> ActionResult {
         let known = |id: &str| {
             self.active
                 .snapshot()
@@ -55,8 +57,30 @@ impl OperatorApi {
             Some(id) => Err(ActionError::Unknown(format!(
                 "there is no server {id:?}; `toolgate status` lists the servers"
             ))),
-            None => Ok(pins.views(server).iter().map(pin_summary).collect()),
+            None => {
+                let flags = self.review_flags().await;
+                let with_flags = |view: &PinView| {
+                    let mut pin = pin_summary(view);
+                    pin["flags"] = json!(flags.get(&(view.kind.clone(), view.name.clone())));
+                    pin
+                };
+                Ok(pins.views(server).iter().map(with_flags).collect())
+            }
         }
+    }
+
+    /// Returns the flags of the known definitions by kind and full name, without asking a server.
+    async fn review_flags(&self) -> HashMap<(String, String), Vec<String>> {
+        let mut flags = HashMap::new();
+        for kind in ItemKind::ALL {
+            for item in self.known_items(kind).await.items() {
+                let shown = item_view::review_flags(item);
+                if !shown.is_empty() {
+                    flags.insert((kind.as_str().to_owned(), item.full_name()), shown);
+                }
+            }
+        }
+        flags
     }
 
     /// Returns the pins that wait for a decision or were rejected, with differences up to the maximum size.

@@ -85,6 +85,12 @@ pub(super) fn notes(listen: SocketAddr, first: &Config, now: &Config) -> Vec<Str
             changed.join(", ")
         ));
     }
+    if now.limits.line_bytes != first.limits.line_bytes {
+        notes.push(
+            "line_bytes applies to servers that start from now on, and to a client over stdio when you restart toolgate"
+                .to_owned(),
+        );
+    }
     notes
 }
 

@@ -1,7 +1,8 @@
 //! `toolgate pins` as a person types it: what it prints, where it fails, and that all gateways of a folder hear of it.
 
-use super::{ALL, LEFT, Offer, offer, shows};
-use crate::help::Gate;
+use super::{ALL, LEFT, Offer, offer, shows, tool};
+use crate::help::{Gate, SOON, until};
+use serde_json::json;
 
 /// Runs a command that fails, and returns its message.
 #[track_caller]
@@ -108,4 +109,26 @@ fn a_decision_holds_in_all_gateways_of_a_folder() {
     assert_eq!(line(&other, "s.look")[1..3], ["accepted", "terminal"]);
     one.stop();
     assert_eq!(line(&other, "s.look")[1], "accepted");
+}
+
+#[test]
+fn the_list_shows_the_flags_of_each_item() {
+    let alike = json!({"tools": [tool("send_mail", "Sends"), tool("send_mai\u{406}", "Sends")]});
+    let gate = Offer::new(&alike).start("");
+    let list = until("the tools are pinned", SOON, || {
+        let list = gate.cli(&["pins", "list"]);
+        (list.contains("s.send_mail ") && list.contains("s.send_mai\u{406} ")).then_some(list)
+    });
+    let after = |name: &str| {
+        let mut lines = list.lines().skip_while(|line| !line.starts_with(name));
+        lines.nth(1).unwrap_or_default().to_owned()
+    };
+    assert_eq!(
+        after("s.send_mail "),
+        "  flagged: its name looks like s.send_mai\u{406}"
+    );
+    assert_eq!(
+        after("s.send_mai\u{406} "),
+        "  flagged: its name looks like s.send_mail"
+    );
 }

@@ -113,6 +113,27 @@ fn a_person_sees_what_differs_and_settles_it_in_the_browser() {
 }
 
 #[test]
+fn the_page_of_tools_shows_flags() {
+    let (Some(real), Some(_)) = (real(), browser()) else {
+        return;
+    };
+    let alike = json!({"tools": [tool("send_mail", "Sends"), tool("send_mai\u{406}", "Sends")]});
+    let gate = Offer::new(&alike).start("");
+    until("the tools are flagged", SOON, || {
+        let tools = gate.state()["tools"].to_string();
+        tools.contains("its name looks like").then_some(())
+    });
+    let steps = json!([{"do": "offered", "name": "s.send_mail"}]);
+    let mut page = Script::browser(&real, &gate.console(), steps);
+    let offered = page.event("offered")["text"].as_str().unwrap().to_owned();
+    for part in ["flagged", "Flagged: its name looks like s.send_mai"] {
+        assert!(offered.contains(part), "{part}: {offered}");
+    }
+    page.event("done");
+    is_clean(&page);
+}
+
+#[test]
 fn keys_settle_pins() {
     let (Some(real), Some(_)) = (real(), browser()) else {
         return;

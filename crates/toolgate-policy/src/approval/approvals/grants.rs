@@ -28,8 +28,8 @@ pub struct GrantTerms {
     pub all_callers: bool,
 }
 
-/// View of a grant, an approval that is remembered for later calls of a tool. It satisfies an ask rule and never
-/// overrides a deny rule.
+/// View of a grant, an approval that is remembered for later calls of a tool. It satisfies an ask rule that needs one
+/// approver, and never overrides a deny rule.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct GrantView {

@@ -98,11 +98,13 @@ impl ApprovalIndex {
     }
 
     /// Finds the approval that a call can spend, or that it spent in an earlier round, and the status after spending.
+    /// An approval that needed fewer approvers than `needs` does not count.
     pub(super) fn find_redeemable(
         &mut self,
         call: &Call,
         binding: &ApprovalBinding,
         slot: Option<&str>,
+        needs: u32,
     ) -> Option<(&mut PendingApproval, ApprovalStatus)> {
         let after = |slip: &PendingApproval| {
             let named = Some(&*slip.id) == slot;
@@ -110,7 +112,10 @@ impl ApprovalIndex {
         };
         let mine = |slip: &PendingApproval| matches!(slip.status(), ApprovalStatus::Spent { .. });
         let fits = |slip: &PendingApproval, own: bool| {
-            slip.stored.binding == *binding && after(slip).is_some() && mine(slip) == own
+            slip.stored.binding == *binding
+                && slip.stored.required_approvers >= needs
+                && after(slip).is_some()
+                && mine(slip) == own
         };
         let at = |own| self.approvals.iter().position(|slip| fits(slip, own));
         let at = at(true).or_else(|| at(false))?;

@@ -120,7 +120,8 @@ impl ApprovalConfirm {
         if let (true, Some(id)) = (via_client, slot) {
             self.apply_client_decision(call, id, &binding).await?;
         }
-        match self.service.redeem(call, item, &binding, slot).await? {
+        let redeemed = self.service.redeem(call, item, &binding, slot, needs);
+        match redeemed.await? {
             RedeemOutcome::Spent { id, why, edit } => {
                 call.decision_log.add("confirm", "approved", why);
                 let slot = Some(id.to_string());
@@ -231,11 +232,10 @@ impl Confirms for ApprovalConfirm {
     }
 
     fn explain(&self, call: &Call, item: &Item) -> String {
-        let who = match self.quorum.required_approvers(&call.caller, item, call.name()) {
-            0 | 1 => "a person decides: an approver in the console or terminal, or the user of the caller's client"
+        match self.quorum.required_approvers(&call.caller, item, call.name()) {
+            0 | 1 => "a person decides: an approver in the console or terminal, or the user of the caller's client; not if a grant (remembered approval) covers the call"
                 .to_owned(),
-            more => format!("{more} different people must approve, in the console or terminal"),
-        };
-        format!("{who}; not if a grant (remembered approval) covers the call")
+            more => format!("{more} different people must approve each call, in the console or terminal"),
+        }
     }
 }

@@ -40,7 +40,7 @@ struct PendingRedemption {
 }
 
 impl ApprovalService {
-    /// Redeems an approval or a grant for a call.
+    /// Redeems an approval for a call, or a grant if the call needs one approver only.
     ///
     /// A denial is an error. An approval is spent, and a use of a grant is counted.
     pub(super) async fn redeem(
@@ -49,11 +49,15 @@ impl ApprovalService {
         item: &Item,
         binding: &ApprovalBinding,
         slot: Option<&str>,
+        needs: u32,
     ) -> Result<RedeemOutcome, Error> {
         for _ in 0..ApprovalService::MAX_WRITE_ATTEMPTS {
             self.sweep();
-            let Some(spending) = self.begin_redemption(call, binding, slot)? else {
-                if let Some(why) = self.redeem_grant(call, item, binding).await? {
+            let Some(spending) = self.begin_redemption(call, binding, slot, needs)? else {
+                // One person gives a grant, perhaps before the rule required several.
+                if needs <= 1
+                    && let Some(why) = self.redeem_grant(call, item, binding).await?
+                {
                     return Ok(RedeemOutcome::Granted { why });
                 }
                 let expired = self.lock_index().expiry_error(binding, slot, &self.limits);
@@ -77,12 +81,13 @@ impl ApprovalService {
         call: &Call,
         binding: &ApprovalBinding,
         slot: Option<&str>,
+        needs: u32,
     ) -> Result<Option<PendingRedemption>, Error> {
         let mut book = self.lock_index();
         if let Some(error) = book.take_denial(call, binding) {
             return Err(error);
         }
-        let Some((slip, after)) = book.find_redeemable(call, binding, slot) else {
+        let Some((slip, after)) = book.find_redeemable(call, binding, slot, needs) else {
             return Ok(None);
         };
         let (id, edit) = (slip.id.clone(), slip.stored.edited_arguments.clone());

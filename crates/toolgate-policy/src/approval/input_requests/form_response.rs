@@ -110,6 +110,11 @@ pub(super) fn store_form_schemas(questions: &mut InputRequests) -> Result<(), St
     Ok(())
 }
 
+/// Returns true if the previous round sent forms.
+pub(super) fn has_form_schemas(round: &Round) -> bool {
+    round.slots.contains_key(FORM_SCHEMAS_SLOT)
+}
+
 /// Checks the responses in this round to the forms of the previous one.
 ///
 /// # Errors

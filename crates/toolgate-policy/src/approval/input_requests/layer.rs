@@ -34,7 +34,9 @@ impl Layer for InputRequestPolicy {
             }
             let server = item.origin.server.as_ref();
             if self.validate_responses
-                && let Err(why) = form_response::check_form_responses(&mut call.round).await
+                && form_response::has_form_schemas(&call.round)
+                && let Err(why) =
+                    Box::pin(form_response::check_form_responses(&mut call.round)).await
             {
                 return Err(invalid_response(server, &why, &call.decision_log));
             }

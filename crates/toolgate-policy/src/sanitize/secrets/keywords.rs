@@ -1,17 +1,18 @@
 //! Multi-pattern search for the keywords of all rules, in one pass.
 //!
-//! The search reads the text as aligned pairs of bytes. A keyword of three bytes or more contains an aligned pair,
-//! whether it begins at an even or an odd offset. For each of the two cases, the pair that is rarest in text is
-//! marked in a table. Keywords are compared only where one of their pairs is marked. A keyword without upper-case
-//! letters matches in any case.
+//! Each keyword has an anchor: those three bytes in a row of it that are rarest in text. A bitmap holds the anchors of
+//! all keywords, by a hash that ignores case. The search computes the hash at each position of the text, and compares
+//! keywords only where the bitmap has it. A keyword without upper-case letters matches in any case.
+
+use std::collections::HashMap;
 
 /// A search table for all keywords.
 pub(super) struct KeywordSearch {
     words: Vec<RuleKeyword>,
-    /// Number of a pair list, by pair of bytes; 0 for pairs that are not marked.
-    marks: Box<[u8]>,
-    /// The pair lists; list `n` has the number `n + 1`.
-    lists: Vec<Vec<KeywordPair>>,
+    /// One bit for each hash of an anchor.
+    bitmap: Box<[u64; BITMAP_BLOCKS]>,
+    /// The keywords of each anchor.
+    anchors: HashMap<u32, Vec<AnchoredKeyword>>,
 }
 
 /// A keyword, and the index of its rule.
@@ -22,18 +23,23 @@ struct RuleKeyword {
     is_exact: bool,
 }
 
-/// A marked pair of bytes of a keyword.
+/// A keyword at its anchor.
 #[derive(Clone, Copy)]
-struct KeywordPair {
+struct AnchoredKeyword {
+    /// Index of the keyword.
     word: usize,
-    /// Offset of the pair in the keyword.
+    /// Offset of the anchor in the keyword.
     offset: usize,
 }
 
-/// Bytes that are read before the search checks whether one of their pairs is marked.
-const STRIDE_BYTES: usize = 32;
-/// Maximum number of pair lists: each has a mark of one byte, and 0 means no mark.
-const MAX_LISTS: usize = 255;
+/// Length of an anchor in bytes, which is the minimum length of a keyword.
+const ANCHOR_BYTES: usize = 3;
+
+/// Bits of a hash.
+const HASH_BITS: u32 = 16;
+
+/// Number of blocks of the bitmap, which has one bit for each hash.
+const BITMAP_BLOCKS: usize = (1 << HASH_BITS) / 64;
 
 impl KeywordSearch {
     /// Builds the table for the keywords of rules, in rule order. Each keyword must have three bytes or more.
@@ -48,108 +54,76 @@ impl KeywordSearch {
                 })
             })
             .collect();
-        let mut marks = vec![0_u8; 1 << 16].into_boxed_slice();
-        let mut lists: Vec<Vec<KeywordPair>> = Vec::new();
-        let mut marked = 0;
+        let mut bitmap = Box::new([0; BITMAP_BLOCKS]);
+        let mut anchors: HashMap<u32, Vec<AnchoredKeyword>> = HashMap::new();
         for (word, keyword) in words.iter().enumerate() {
-            for even in 0..2 {
-                let Some(offset) = rarest(keyword.text.as_bytes(), even) else {
-                    continue;
-                };
-                for place in keyword.table_indexes(offset) {
-                    let mark = &mut marks[place];
-                    if *mark == 0 {
-                        // If there are more pairs than lists, pairs share a list.
-                        *mark = (marked % MAX_LISTS) as u8 + 1;
-                        marked += 1;
-                        lists.resize_with(lists.len().max(usize::from(*mark)), Vec::new);
-                    }
-                    lists[usize::from(*mark) - 1].push(KeywordPair { word, offset });
-                }
-            }
+            let Some((offset, anchor)) = rarest(keyword.text.as_bytes()) else {
+                continue;
+            };
+            let (block, bit) = bitmap_place(anchor);
+            bitmap[block] |= bit;
+            let at_anchor = anchors.entry(anchor).or_default();
+            at_anchor.push(AnchoredKeyword { word, offset });
         }
         KeywordSearch {
             words,
-            marks,
-            lists,
+            bitmap,
+            anchors,
         }
     }
 
     /// Returns whether the text contains a keyword.
     pub(super) fn any(&self, text: &str) -> bool {
-        self.visit(text.as_bytes(), &mut |_, _| true)
+        self.visit(text.as_bytes(), |_, _| true)
     }
 
     /// Calls `seen` with the position of each keyword and the index of its rule, in no particular order.
     pub(super) fn each(&self, text: &str, seen: &mut dyn FnMut(usize, usize)) {
-        self.visit(text.as_bytes(), &mut |at, rule| {
+        self.visit(text.as_bytes(), |at, rule| {
             seen(at, rule);
             false
         });
     }
 
     /// Calls `enough` for each match until it returns true. Returns whether it did.
-    fn visit(&self, text: &[u8], enough: &mut dyn FnMut(usize, usize) -> bool) -> bool {
-        let mut at = 0;
-        let (strides, rest) = text.as_chunks::<STRIDE_BYTES>();
-        for stride in strides {
-            let marks = stride.as_chunks::<2>().0.iter();
-            let marks = marks.map(|pair| self.marks[table_index(*pair)]);
-            if marks.fold(0, |all, mark| all | mark) != 0 && self.compare(text, at, stride, enough)
+    fn visit(&self, text: &[u8], mut enough: impl FnMut(usize, usize) -> bool) -> bool {
+        let (mut anchor, mut next) = (0, 0);
+        for byte in text {
+            anchor = with_byte(anchor, *byte);
+            next += 1;
+            let (block, bit) = bitmap_place(anchor);
+            if self.bitmap[block] & bit != 0
+                && next >= ANCHOR_BYTES
+                && self.compare(text, next - ANCHOR_BYTES, anchor, &mut enough)
             {
                 return true;
-            }
-            at += STRIDE_BYTES;
-        }
-        self.compare(text, at, rest, enough)
-    }
-
-    /// Compares the keywords of each marked pair in a stride that begins at `from`.
-    fn compare(
-        &self,
-        text: &[u8],
-        from: usize,
-        stride: &[u8],
-        enough: &mut dyn FnMut(usize, usize) -> bool,
-    ) -> bool {
-        let pairs = stride.as_chunks::<2>().0.iter().enumerate();
-        let marked = pairs.map(|(nth, pair)| (from + 2 * nth, self.marks[table_index(*pair)]));
-        for (at, mark) in marked.filter(|(_, mark)| *mark != 0) {
-            for pair in &self.lists[usize::from(mark) - 1] {
-                let keyword = &self.words[pair.word];
-                let begin = at.checked_sub(pair.offset);
-                let here = begin.filter(|begin| keyword.begins_at(text, *begin));
-                if here.is_some_and(|begin| enough(begin, keyword.rule)) {
-                    return true;
-                }
             }
         }
         false
     }
+
+    /// Compares the keywords of the anchor at an offset of the text.
+    #[cold]
+    fn compare(
+        &self,
+        text: &[u8],
+        at: usize,
+        anchor: u32,
+        enough: &mut impl FnMut(usize, usize) -> bool,
+    ) -> bool {
+        let keywords = self.anchors.get(&anchor).into_iter().flatten();
+        let mut found = keywords.filter_map(|anchored| {
+            let keyword = &self.words[anchored.word];
+            let begin = at.checked_sub(anchored.offset)?;
+            keyword
+                .begins_at(text, begin)
+                .then_some((begin, keyword.rule))
+        });
+        found.any(|(begin, rule)| enough(begin, rule))
+    }
 }
 
 impl RuleKeyword {
-    /// Returns the table indexes of the pair at an offset, one for each combination of cases.
-    fn table_indexes(&self, offset: usize) -> Vec<usize> {
-        let bytes = self.text.as_bytes();
-        let ways = |at: usize| match self.is_exact {
-            true => vec![bytes[at]],
-            false => {
-                let mut ways = vec![bytes[at], bytes[at].to_ascii_uppercase()];
-                ways.dedup();
-                ways
-            }
-        };
-        let seconds = ways(offset + 1);
-        let firsts = ways(offset).into_iter();
-        let both = firsts.flat_map(|first| {
-            seconds
-                .iter()
-                .map(move |second| table_index([first, *second]))
-        });
-        both.collect()
-    }
-
     fn begins_at(&self, text: &[u8], at: usize) -> bool {
         let word = self.text.as_bytes();
         let Some(here) = text.get(at..at + word.len()) else {
@@ -162,21 +136,37 @@ impl RuleKeyword {
     }
 }
 
-/// Returns the table index of a pair of bytes.
-fn table_index(pair: [u8; 2]) -> usize {
-    usize::from(u16::from_le_bytes(pair))
+/// Returns the anchor of the last three bytes: those of `anchor` and one more. Both cases of a letter give the same one.
+fn with_byte(anchor: u32, byte: u8) -> u32 {
+    const CASE: u8 = b'a' ^ b'A';
+    (anchor << 8 | u32::from(byte | CASE)) & 0x00ff_ffff
 }
 
-/// Returns the offset of the rarest pair among those at even or odd offsets of a text.
-fn rarest(text: &[u8], even: usize) -> Option<usize> {
-    let pairs = (even..text.len().saturating_sub(1)).step_by(2);
-    pairs.min_by_key(|at| common(text[*at]) + common(text[at + 1]))
+/// Returns the block of the bitmap, and the bit in it, for an anchor.
+fn bitmap_place(anchor: u32) -> (usize, u64) {
+    // A prime spreads similar anchors.
+    let hash = anchor.wrapping_mul(0x9e37_79b1) >> (u32::BITS - HASH_BITS);
+    (hash as usize / 64, 1 << (hash % 64))
+}
+
+/// Returns the anchor of a keyword, and its offset: the rarest three bytes.
+fn rarest(word: &[u8]) -> Option<(usize, u32)> {
+    let windows = word.windows(ANCHOR_BYTES).enumerate();
+    let rarity = |bytes: &[u8]| -> usize { bytes.iter().map(|byte| common(*byte)).sum() };
+    let (offset, bytes) = windows.min_by_key(|(_, bytes)| rarity(bytes))?;
+    Some((
+        offset,
+        bytes
+            .iter()
+            .fold(0, |anchor, byte| with_byte(anchor, *byte)),
+    ))
 }
 
 /// Returns the approximate frequency rank of a byte in text; 0 is rare.
 fn common(byte: u8) -> usize {
     const LETTERS: &[u8] = b"zqxjkvbywgpfmucdlhrsnioate ";
-    let at = LETTERS.iter().position(|letter| *letter == byte);
+    let lower = byte.to_ascii_lowercase();
+    let at = LETTERS.iter().position(|letter| *letter == lower);
     at.map_or(0, |at| at + 1)
 }
 
@@ -231,7 +221,7 @@ mod tests {
     }
 
     proptest! {
-        /// The pair search finds what the naive search finds.
+        /// The anchor search finds what the naive search finds.
         #[test]
         fn nothing_is_missed(parts in prop::collection::vec((0_usize..800, any::<bool>(), "[a-zA-Z_/:~é -]{0,9}"), 0..12)) {
             let all = rules();

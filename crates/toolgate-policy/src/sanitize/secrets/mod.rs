@@ -26,6 +26,7 @@ mod rules;
 #[cfg(feature = "secret-rule-files")]
 mod tests;
 
+pub(crate) use find::may_hold as may_hold_secret;
 #[cfg(feature = "secret-rule-files")]
 pub use rule_file::SecretRulesError;
 pub use rule_set::SecretRules;

@@ -7,6 +7,12 @@ mod tests;
 
 pub use clean::sanitize_text;
 
+/// Returns whether nothing in the strings of a JSON text must be removed from a message. Also `false` if an escape could
+/// hide a character.
+pub(crate) fn is_clean_json(json: &str) -> bool {
+    clean::is_clean(json, TextKind::Message)
+}
+
 use crate::sanitize::edit::{ContentLocation, StringEditor, edit_strings};
 use clean::TextKind;
 use std::{borrow::Cow, sync::Arc};

@@ -6,8 +6,12 @@ use crate::{
 };
 use toolgate_core::{Definition, ItemKind, Json, SchemaViolation};
 
-/// Returns the problems of prompt arguments: missing required ones and unknown ones.
+/// Returns the problems of prompt arguments: missing required ones and unknown ones. A prompt without a list of arguments
+/// is free-form; one with an empty list has no arguments.
 pub(super) fn problems(prompt: &Definition, arguments: &Json) -> Vec<SchemaViolation> {
+    if !prompt.declares_arguments() {
+        return Vec::new();
+    }
     let known = prompt.prompt_arguments();
     let missing = known
         .iter()
@@ -30,14 +34,15 @@ pub(super) fn problems(prompt: &Definition, arguments: &Json) -> Vec<SchemaViola
 pub(super) fn completion_problems(of: &Definition, arguments: &Json) -> Vec<SchemaViolation> {
     let name = arguments.get("argument").and_then(|a| a.get("name"));
     let name = name.and_then(|n| n.string()).unwrap_or_default();
-    if of.kind() != ItemKind::Prompt {
-        // Only the server knows the variables of a template.
+    // Only the server knows the variables of a template, and the arguments of a free-form prompt.
+    let unlisted = match of.kind() {
+        ItemKind::Prompt if of.declares_arguments() => None,
+        ItemKind::Prompt => Some("the name of an argument of the prompt"),
+        _ => Some("the name of a variable of the template"),
+    };
+    if let Some(expected) = unlisted {
         return match name.is_empty() {
-            true => vec![problem(
-                &name,
-                "the name of a variable of the template".to_owned(),
-                "an empty name",
-            )],
+            true => vec![problem(&name, expected.to_owned(), "an empty name")],
             false => Vec::new(),
         };
     }

@@ -5,6 +5,11 @@ use super::{
 use proptest::prelude::*;
 use serde_json::json;
 
+fn to_string(value: &Value) -> Result<String, NonCanonicalValue> {
+    let mut out = String::new();
+    write(&mut out, value).map(|()| out)
+}
+
 fn check(value: Value, expected: &str) {
     assert_eq!(to_string(&value).unwrap(), expected);
 }

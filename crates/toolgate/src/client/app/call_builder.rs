@@ -114,7 +114,9 @@ impl<'a> ToolCallBuilder<'a> {
         let (tool, options) = (&self.tool, self.options);
         let output = match self.target {
             CallTarget::Client(client) => client.run(Op::Tool, tool, arguments, options).await?,
-            CallTarget::Group(group) => group.run(Op::Tool, tool, arguments, options).await?,
+            CallTarget::Group(group) => {
+                Box::pin(group.run(Op::Tool, tool, arguments, options)).await?
+            }
         };
         Ok(CallResult(output.into_tool().unwrap_or_default()))
     }

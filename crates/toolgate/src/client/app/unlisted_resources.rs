@@ -18,20 +18,14 @@ pub(super) struct UnlistedResources {
 }
 
 impl UnlistedResources {
-    async fn list_with_template(&self, ask: ListRequest) -> Result<Catalog, Error> {
-        let wanted = ask
-            .only_name
-            .clone()
-            .filter(|_| ask.kind == ItemKind::Template);
+    async fn list_with_template(&self, ask: ListRequest, uri: &str) -> Result<Catalog, Error> {
         let catalog = self.server.list(ask).await?;
-        match wanted {
-            Some(uri) if catalog.find(&uri).is_none() => {
-                let mut items = catalog.items().to_vec();
-                items.extend(self.item(&uri));
-                Ok(catalog.with_items(items))
-            }
-            _ => Ok(catalog),
+        if catalog.find(uri).is_some() {
+            return Ok(catalog);
         }
+        let mut items = catalog.items().to_vec();
+        items.extend(self.item(uri));
+        Ok(catalog.with_items(items))
     }
 
     fn item(&self, uri: &str) -> Option<Arc<Item>> {
@@ -47,7 +41,12 @@ impl UnlistedResources {
 
 impl Service for UnlistedResources {
     fn list(&self, ask: ListRequest) -> BoxFuture<'_, Result<Catalog, Error>> {
-        Box::pin(self.list_with_template(ask))
+        match ask.only_name.clone() {
+            Some(uri) if ask.kind == ItemKind::Template => {
+                Box::pin(async move { self.list_with_template(ask, &uri).await })
+            }
+            _ => self.server.list(ask),
+        }
     }
 
     fn call(&self, call: Call) -> BoxFuture<'_, Result<Outcome, Error>> {

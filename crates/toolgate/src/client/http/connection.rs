@@ -28,8 +28,9 @@ use tower_service::Service;
 /// Time that an idle connection is kept. It is below the five seconds after which many servers close it: a request that
 /// meets such a close would fail without anyone knowing whether it ran.
 const IDLE_CONNECTION_TIMEOUT: Duration = Duration::from_secs(4);
-/// Maximum number of idle connections.
-const MAX_IDLE_CONNECTIONS: usize = 8;
+/// Maximum number of idle connections: as many as the calls that run at once by default. With fewer, a steady load of
+/// parallel calls opens and closes a connection for nearly every call.
+const MAX_IDLE_CONNECTIONS: usize = 64;
 /// Idle time before the operating system sends TCP keepalive probes.
 const TCP_KEEPALIVE_TIME: Duration = Duration::from_secs(60);
 /// Maximum number of redirects per request.

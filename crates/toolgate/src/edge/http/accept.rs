@@ -2,27 +2,41 @@
 
 use http::{HeaderMap, header};
 
-/// Returns whether `Accept` includes the media type, by name or range, with a quality above 0.
-pub(crate) fn accepts(headers: &HeaderMap, kind: &str, sub: &str) -> bool {
+/// Returns whether `Accept` includes the media type, written as `type/subtype`, by name or range, with a quality above 0.
+pub(crate) fn accepts(headers: &HeaderMap, media_type: &str) -> bool {
     let values = headers
         .get_all(header::ACCEPT)
         .iter()
         .filter_map(|v| v.to_str().ok());
     values
         .flat_map(|v| v.as_bytes().split(|b| *b == b','))
-        .any(|range| range_matches(range, kind, sub))
+        .any(|range| range_matches(range, media_type.as_bytes()))
 }
 
-fn range_matches(range: &[u8], kind: &str, sub: &str) -> bool {
+fn range_matches(range: &[u8], media_type: &[u8]) -> bool {
     let (media, params) = split_at_first(range, b';').unwrap_or((range, &[]));
-    let same = |have: &[u8], want: &str| have == b"*" || have.eq_ignore_ascii_case(want.as_bytes());
-    let media = split_at_first(media.trim_ascii(), b'/');
-    media.is_some_and(|(t, s)| same(t, kind) && same(s, sub)) && quality(params) > 0.0
+    let media = media.trim_ascii();
+    // Most ranges are media types without parameters.
+    (media.eq_ignore_ascii_case(media_type) || wildcard_matches(media, media_type))
+        && (params.is_empty() || quality(params) > 0.0)
+}
+
+/// Returns whether a range with `*` for the type or the subtype includes the media type.
+fn wildcard_matches(range: &[u8], media_type: &[u8]) -> bool {
+    let same = |have: &[u8], want: &[u8]| have == b"*" || have.eq_ignore_ascii_case(want);
+    range.contains(&b'*')
+        && match (
+            split_at_first(range, b'/'),
+            split_at_first(media_type, b'/'),
+        ) {
+            (Some(range), Some(media)) => same(range.0, media.0) && same(range.1, media.1),
+            _ => false,
+        }
 }
 
 /// Splits at the first `sign`.
 fn split_at_first(text: &[u8], sign: u8) -> Option<(&[u8], &[u8])> {
-    let at = text.iter().position(|b| *b == sign)?;
+    let at = memchr::memchr(sign, text)?;
     Some((&text[..at], &text[at + 1..]))
 }
 
@@ -57,11 +71,7 @@ mod tests {
     fn quality_and_ranges_count() {
         let check = |value: &str, expected: bool| {
             let headers = HeaderMap::from_iter([(header::ACCEPT, value.parse().unwrap())]);
-            assert_eq!(
-                accepts(&headers, "text", "event-stream"),
-                expected,
-                "{value}"
-            );
+            assert_eq!(accepts(&headers, "text/event-stream"), expected, "{value}");
         };
         check("application/json, text/event-stream", true);
         check("text/event-stream;q=0.5", true);
@@ -69,6 +79,9 @@ mod tests {
         check("text/event-stream; Q=0.0", false);
         check("*/*", true);
         check("text/*", true);
+        check("*/event-stream;q=1", true);
+        check("Text/Event-Stream", true);
+        check("application/*", false);
         check("application/json", false);
         check("nonsense", false);
     }

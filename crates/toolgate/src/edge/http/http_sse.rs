@@ -76,7 +76,7 @@ impl HttpEndpoint {
                 "only GET is allowed here; it opens an event stream",
             );
         }
-        if !accept::accepts(request.headers(), "text", "event-stream") {
+        if !accept::accepts(request.headers(), "text/event-stream") {
             return rejected_response(
                 StatusCode::NOT_ACCEPTABLE,
                 code::INVALID_REQUEST,

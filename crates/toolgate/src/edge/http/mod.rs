@@ -305,7 +305,7 @@ impl HttpEndpoint {
             Ok(session) => session,
             Err(response) => return *response,
         };
-        if !accept::accepts(&parts.headers, "text", "event-stream") {
+        if !accept::accepts(&parts.headers, "text/event-stream") {
             return rejected_response(
                 StatusCode::NOT_ACCEPTABLE,
                 code::INVALID_REQUEST,

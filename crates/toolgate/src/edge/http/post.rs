@@ -79,8 +79,8 @@ where
     B: http_body::Body<Data = Bytes> + Send,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
-    if !(accept::accepts(&parts.headers, "application", "json")
-        && accept::accepts(&parts.headers, "text", "event-stream"))
+    if !(accept::accepts(&parts.headers, "application/json")
+        && accept::accepts(&parts.headers, "text/event-stream"))
     {
         return Err(Box::new(rejected_response(
             StatusCode::NOT_ACCEPTABLE,
@@ -227,7 +227,7 @@ async fn handle_stateless(
 /// A stateless request with all that its handling needs.
 struct StatelessPost {
     server: Arc<ProtocolServer>,
-    context: RequestContext,
+    context: Box<RequestContext>,
     id: Id,
     method: String,
     params: Option<Json>,

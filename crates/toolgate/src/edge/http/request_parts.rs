@@ -1,7 +1,7 @@
 //! Parts of an HTTP request that handlers can read.
 
 use crate::edge::ProtocolServer;
-use http::{Extensions, HeaderMap, header, request::Parts};
+use http::{Extensions, HeaderMap, HeaderName, header, request::Parts};
 use std::{
     fmt,
     sync::{Arc, OnceLock},
@@ -102,14 +102,20 @@ impl fmt::Debug for HttpRequestParts {
     }
 }
 
+/// Headers that contain credentials.
+const CREDENTIAL_HEADERS: [HeaderName; 4] = [
+    header::AUTHORIZATION,
+    header::PROXY_AUTHORIZATION,
+    header::COOKIE,
+    HeaderName::from_static("dpop"),
+];
+
 /// Removes the headers that contain credentials.
 fn remove_credentials(headers: &mut HeaderMap) {
-    for name in [
-        header::AUTHORIZATION.as_str(),
-        header::PROXY_AUTHORIZATION.as_str(),
-        header::COOKIE.as_str(),
-        "dpop",
-    ] {
-        headers.remove(name);
+    // Most requests have none, and comparing names is cheaper than looking each one up.
+    if headers.keys().any(|name| CREDENTIAL_HEADERS.contains(name)) {
+        CREDENTIAL_HEADERS
+            .iter()
+            .for_each(|name| _ = headers.remove(name));
     }
 }

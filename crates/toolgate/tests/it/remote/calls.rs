@@ -303,6 +303,41 @@ async fn the_older_code_for_a_missing_resource_is_understood() {
     }
 }
 
+/// Holds: RES-05
+#[tokio::test(start_paused = true)]
+async fn the_newer_code_for_a_missing_resource_is_understood_only_if_it_is_certain() {
+    let gone = || json!({"uri": "t://gone"});
+    let read = || {
+        let uri = Json::from_value(&gone());
+        Call::new("c1", Caller::new("test"), Op::Resource, "t://gone", uri)
+    };
+    for (call, data, is_modern, missing) in [
+        (read(), gone(), true, true),
+        // Without the requested URI, and in a revision before 2026-07-28, any parameter may be invalid.
+        (read(), json!({"uri": "t://other"}), true, false),
+        (read(), json!({"why": "t://gone"}), true, false),
+        (read(), Value::Null, true, false),
+        (read(), gone(), false, false),
+        (call("a", "{}"), gone(), true, false),
+    ] {
+        let (remote, mut peer) = match is_modern {
+            true => modern(json!({})).await,
+            false => legacy(json!({})).await,
+        };
+        let about = format!("{data} {is_modern}");
+        let (outcome, ()) = join!(soon(remote.call(call)), async {
+            let request = peer.read().await;
+            peer.reply_error(&request, -32602, "no such resource", data)
+                .await;
+        });
+        let kind = match missing {
+            true => ErrorKind::NotFound,
+            false => ErrorKind::JsonRpc(-32602),
+        };
+        assert_eq!(*outcome.unwrap_err().kind(), kind, "{about}");
+    }
+}
+
 /// Holds: MRTR-11, MRTR-12, TOOL-39
 #[tokio::test(start_paused = true)]
 async fn a_question_is_an_outcome_and_its_answer_goes_back_with_the_state() {

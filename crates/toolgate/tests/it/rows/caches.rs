@@ -5,9 +5,14 @@ use super::web::request;
 use crate::remote::peer::{Peer, modern, tool};
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
+use tokio::sync::watch;
 use toolgate::{
-    Call, Error, Outcome, Service,
-    core::{BoxFuture, Catalog, ChangeFilter, ChangeStream, ListRequest, Pipeline},
+    Call, Caller, Error, Json, Outcome, Service,
+    aggregate::{Aggregate, AggregateMember},
+    core::{
+        BoxFuture, CacheHint, Catalog, ChangeCounters, ChangeFilter, ChangeStream, Definition,
+        Item, ItemKind, ListRequest, Op, Origin, Output, Pipeline, ReadResult,
+    },
     edge::{
         ProtocolServer, ServerLimits,
         http::{HttpEndpoint, HttpLimits},
@@ -183,4 +188,71 @@ async fn t40_no_caller_sees_what_another_may() {
         "T40: {lookups} lookups of {CALLERS} callers in {pages} pages and {calls} calls over {reloads} policies, 0 seen that was hidden"
     );
     assert!(reloads > 5);
+}
+
+/// A resource that is public, its server says.
+struct PublicResource;
+
+impl Service for PublicResource {
+    fn list(&self, ask: ListRequest) -> BoxFuture<'_, Result<Catalog, Error>> {
+        let json = Json::from_value(&json!({"uri": "t://a", "name": "a"}));
+        let def = Definition::read(ItemKind::Resource, json).unwrap();
+        let origin = Origin {
+            server: "files".into(),
+            trusted: true,
+        };
+        let item = Arc::new(Item::new(origin, def));
+        let items = (ask.kind == ItemKind::Resource).then_some(item);
+        Box::pin(async move { Ok(Catalog::new(items.into_iter().collect())) })
+    }
+
+    fn call(&self, call: Call) -> BoxFuture<'_, Result<Outcome, Error>> {
+        let contents = json!({"uri": call.name(), "text": "x"});
+        let read = ReadResult {
+            contents: vec![Json::from_value(&contents)],
+            hint: CacheHint {
+                ttl_ms: 60_000,
+                public: true,
+            },
+            meta: None,
+        };
+        Box::pin(async { Ok(Outcome::Done(Output::Resource(read))) })
+    }
+
+    fn changes(&self, _: ChangeFilter) -> BoxFuture<'_, Result<ChangeStream, Error>> {
+        let never = watch::Sender::<ChangeCounters>::default();
+        Box::pin(async move { Ok(ChangeStream::new(never.subscribe())) })
+    }
+}
+
+/// Returns the hint of the resource as a caller reads it through a service.
+async fn hint_of(service: &dyn Service) -> CacheHint {
+    let uri = Json::from_value(&json!({"uri": "t://a"}));
+    let call = Call::new("c", Caller::new("c1"), Op::Resource, "t://a", uri);
+    match service.call(call).await {
+        Ok(Outcome::Done(Output::Resource(read))) => read.hint,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn t40_contents_that_rules_decide_per_caller_are_private() {
+    let rule = |action| AccessRule::new("r", action, vec![GlobPattern::new("files.secret")]);
+    for (action, public) in [(RuleAction::Deny, false), (RuleAction::Allow, true)] {
+        let access = AccessRules::new(vec![rule(action)]).default_action(RuleAction::Allow);
+        let pipeline = Pipeline::new().resolve().rule(access);
+        let hint = hint_of(&pipeline.service(Arc::new(PublicResource))).await;
+        assert_eq!((hint.ttl_ms, hint.public), (60_000, public));
+    }
+}
+
+#[tokio::test]
+async fn t40_contents_of_joined_servers_are_private() {
+    let member = AggregateMember {
+        id: "files".into(),
+        prefix: "files".to_owned(),
+        service: Arc::new(PublicResource),
+    };
+    let hint = hint_of(&Aggregate::new(vec![member]).unwrap()).await;
+    assert_eq!((hint.ttl_ms, hint.public), (60_000, false));
 }

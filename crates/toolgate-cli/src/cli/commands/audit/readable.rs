@@ -193,14 +193,16 @@ mod tests {
 
     #[test]
     fn escapes_line_breaks_and_control_characters() {
-        for hostile in ["a\nb", "\u{1b}[2J", "\u{202e}x", &"x".repeat(5_000)] {
+        let long = "x".repeat(5_000);
+        for hostile in ["a\nb", "\u{1b}[2J", "\u{202e}x", &long] {
+            let name = || hostile.to_owned();
             let entry = AuditEntry::new(AuditEvent::DENY).with("code", hostile);
             let entry = entry
                 .with("tool", hostile)
                 .with("caller", hostile)
                 .with("why", hostile)
-                .with(hostile, hostile);
-            let other = AuditEntry::new(AuditEvent::KEY).with(hostile, hostile);
+                .with(name(), hostile);
+            let other = AuditEntry::new(AuditEvent::KEY).with(name(), hostile);
             for line in &lines("hostile", vec![entry, other])[..2] {
                 assert_eq!(line.matches('\n').count(), 1, "{line:?}");
                 assert!(!line.contains(['\u{1b}', '\u{202e}']), "{line:?}");
