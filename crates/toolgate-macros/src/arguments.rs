@@ -1,5 +1,6 @@
 //! Conversion of function parameters to the fields of an arguments struct.
 
+use crate::rename;
 use proc_macro2::{Span, TokenStream, TokenTree};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::{
@@ -110,6 +111,25 @@ impl FunctionArguments {
         quote!(#(#readers)* #definition)
     }
 
+    /// Returns the names of the declared arguments in order, as clients send them.
+    pub(crate) fn external_names(&self) -> impl Iterator<Item = String> {
+        self.fields.iter().filter_map(ArgumentField::external_name)
+    }
+
+    /// Returns the name of the argument of a parameter, as clients send it; `None` if no argument has that parameter.
+    pub(crate) fn external_name(&self, parameter: &Ident) -> Option<String> {
+        let parameter = parameter.unraw();
+        let mut fields = self.fields.iter();
+        let field = fields.find(|field| field.name.unraw() == parameter);
+        field.and_then(ArgumentField::external_name)
+    }
+
+    /// Returns the names of the parameters that are one argument each.
+    pub(crate) fn named_parameters(&self) -> Vec<String> {
+        let fields = self.fields.iter().filter(|field| !field.is_flat());
+        fields.map(|field| field.name.unraw().to_string()).collect()
+    }
+
     /// Generates the parameters of the function call, from `__arguments` and `__context`.
     pub(crate) fn call_arguments(&self) -> TokenStream {
         let one = |place: &Option<usize>| match place {
@@ -148,6 +168,15 @@ impl ArgumentField {
     /// Returns whether the parameter accepts all further arguments.
     fn is_flat(&self) -> bool {
         has_option(&self.attributes, "serde", &["flatten"])
+    }
+
+    /// Returns the name of the argument as clients send it; `None` if the parameter accepts all further arguments.
+    fn external_name(&self) -> Option<String> {
+        if self.is_flat() {
+            return None;
+        }
+        let renamed = rename::new_name(&self.attributes);
+        Some(renamed.unwrap_or_else(|| self.name.unraw().to_string()))
     }
 
     fn reader_name(&self) -> Ident {
@@ -235,6 +264,12 @@ pub(crate) struct ReturnSpans {
     pub(crate) error: Option<Span>,
 }
 
+/// Returns the location of tokens, for generated code that a compile error shall point to.
+pub(crate) fn location(tokens: &impl ToTokens) -> Span {
+    let span = tokens.to_token_stream().span();
+    span.resolved_at(Span::call_site())
+}
+
 /// Returns the locations of the types that a function returns.
 pub(crate) fn return_spans(signature: &Signature) -> ReturnSpans {
     let ReturnType::Type(_, ty) = &signature.output else {
@@ -243,11 +278,7 @@ pub(crate) fn return_spans(signature: &Signature) -> ReturnSpans {
             error: None,
         };
     };
-    let here = |tokens: &dyn ToTokens| {
-        let span = tokens.to_token_stream().span();
-        span.resolved_at(Span::call_site())
-    };
-    let whole = here(ty);
+    let whole = location(ty);
     let Some(result) = last_segment(ty).filter(|segment| segment.ident == "Result") else {
         return ReturnSpans {
             value: whole,
@@ -255,7 +286,7 @@ pub(crate) fn return_spans(signature: &Signature) -> ReturnSpans {
         };
     };
     let arguments: Vec<Span> = match &result.arguments {
-        PathArguments::AngleBracketed(list) => list.args.iter().map(|ty| here(ty)).collect(),
+        PathArguments::AngleBracketed(list) => list.args.iter().map(location).collect(),
         _ => Vec::new(),
     };
     ReturnSpans {
@@ -304,7 +335,7 @@ fn plain(signature: &Signature) -> Result<()> {
     }
 }
 
-fn is_shared(receiver: &syn::Receiver) -> bool {
+pub(crate) fn is_shared(receiver: &syn::Receiver) -> bool {
     receiver.colon_token.is_none() && receiver.reference.is_some() && receiver.mutability.is_none()
 }
 
@@ -320,7 +351,7 @@ fn name(pattern: &Pat) -> Result<Ident> {
     }
 }
 
-fn is_context(ty: &Type) -> Result<bool> {
+pub(crate) fn is_context(ty: &Type) -> Result<bool> {
     match ty {
         Type::Reference(reference)
             if last_segment(&reference.elem).is_some_and(|s| s.ident == "Cx") =>

@@ -9,7 +9,7 @@ use crate::{
 };
 use proc_macro2::{Delimiter, Group, Span, TokenStream};
 use quote::{format_ident, quote};
-use syn::{Attribute, Error, FnArg, ItemFn, LitStr, Result};
+use syn::{Attribute, Error, FnArg, ItemFn, LitStr, Result, Signature};
 
 /// Expands the attribute of an item on a function.
 pub(crate) fn expand(
@@ -82,6 +82,7 @@ fn constructor(
         signature: &function.sig,
         arguments,
         docs: docs::text(told),
+        block: None,
     };
     let passed = arguments.call_arguments();
     let call = quote!(#name::call(#passed));
@@ -98,9 +99,11 @@ fn constructor(
 /// A function for which a definition is generated.
 pub(crate) struct TargetFunction<'a> {
     pub(crate) options: &'a AttributeOptions,
-    pub(crate) signature: &'a syn::Signature,
+    pub(crate) signature: &'a Signature,
     pub(crate) arguments: &'a FunctionArguments,
     pub(crate) docs: Option<String>,
+    /// Signatures of the functions in the `impl` block of the function, if it is in one.
+    pub(crate) block: Option<&'a [Signature]>,
 }
 
 impl TargetFunction<'_> {
@@ -119,14 +122,14 @@ impl TargetFunction<'_> {
     ) -> Result<TokenStream> {
         Ok(match kind {
             ItemKind::Tool => self.tool(call, before),
-            ItemKind::Prompt => self.prompt(call, before),
+            ItemKind::Prompt => self.prompt(call, before)?,
             ItemKind::Resource => {
                 let uri = uri::check(kind, self.options, self.arguments)?;
                 self.resource(&uri, call, before)
             }
             ItemKind::Template => {
                 let uri = uri::check(kind, self.options, self.arguments)?;
-                self.template(&uri, call, before)
+                self.template(&uri, call, before)?
             }
         })
     }
@@ -152,13 +155,14 @@ impl TargetFunction<'_> {
         }}
     }
 
-    fn prompt(&self, call: &TokenStream, before: &TokenStream) -> TokenStream {
+    fn prompt(&self, call: &TokenStream, before: &TokenStream) -> Result<TokenStream> {
         let (private, name) = (self.options.private_path(), self.name());
         let definition = self.arguments.text_definition(&private, &name);
         let result = self.result(call, &quote!(prompt_value));
-        let order = self.arguments.names().map(|(name, _)| name);
+        let order = self.arguments.external_names();
         let chain = self.options.chain(self.docs.as_deref());
-        quote! {{
+        let completions = self.completions(ItemKind::Prompt)?;
+        Ok(quote! {{
             #definition
             #private::Prompt::typed(#name, move |__arguments: Arguments, __context: #private::Cx| {
                 #before
@@ -169,7 +173,8 @@ impl TargetFunction<'_> {
             })
             .in_order(&[#(#order),*])
             #chain
-        }}
+            #completions
+        }})
     }
 
     fn resource(&self, uri: &LitStr, call: &TokenStream, before: &TokenStream) -> TokenStream {
@@ -188,12 +193,18 @@ impl TargetFunction<'_> {
         }}
     }
 
-    fn template(&self, uri: &LitStr, call: &TokenStream, before: &TokenStream) -> TokenStream {
+    fn template(
+        &self,
+        uri: &LitStr,
+        call: &TokenStream,
+        before: &TokenStream,
+    ) -> Result<TokenStream> {
         let (private, name) = (self.options.private_path(), self.name());
         let definition = self.arguments.text_definition(&private, &name);
         let result = self.result(call, &quote!(resource_value));
         let chain = self.options.chain(self.docs.as_deref());
-        quote! {{
+        let completions = self.completions(ItemKind::Template)?;
+        Ok(quote! {{
             #definition
             #private::ResourceTemplate::typed(#uri, #name, move |__arguments: Arguments, __context: #private::Cx| {
                 #before
@@ -203,26 +214,36 @@ impl TargetFunction<'_> {
                 }
             })
             #chain
-        }}
+            #completions
+        }})
     }
 
-    /// Generates the call, awaited if the function is async, with errors propagated. `checked` is the function that
-    /// accepts its value; a compile error about the value or the error points to its type.
     fn result(&self, call: &TokenStream, checked: &TokenStream) -> TokenStream {
         let private = self.options.private_path();
-        let waits = self.signature.asyncness.map(|_| quote!(.await));
-        let ReturnSpans { value, error } = arguments::return_spans(self.signature);
-        let result = quote!(#call #waits);
-        let result = match error {
-            None => result,
-            Some(error) => {
-                let path = quote!(#private::handler_result);
-                let checked = spanned_call(&path, result, error);
-                quote!(#checked?)
-            }
-        };
-        spanned_call(&quote!(#private::#checked), result, value)
+        checked_result(&private, self.signature, call, checked)
     }
+}
+
+/// Generates the call, awaited if the function is async, with errors propagated. `checked` is the function that accepts
+/// its value; a compile error about the value or the error points to its type.
+pub(crate) fn checked_result(
+    private: &TokenStream,
+    signature: &Signature,
+    call: &TokenStream,
+    checked: &TokenStream,
+) -> TokenStream {
+    let waits = signature.asyncness.map(|_| quote!(.await));
+    let ReturnSpans { value, error } = arguments::return_spans(signature);
+    let result = quote!(#call #waits);
+    let result = match error {
+        None => result,
+        Some(error) => {
+            let path = quote!(#private::handler_result);
+            let checked = spanned_call(&path, result, error);
+            quote!(#checked?)
+        }
+    };
+    spanned_call(&quote!(#private::#checked), result, value)
 }
 
 /// Generates a call with one argument, where compile errors point to `span`.

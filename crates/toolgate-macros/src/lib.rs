@@ -3,11 +3,14 @@
 //! The crate `toolgate` exports them and the generated code refers to it, so use them from there.
 
 mod arguments;
+mod complete;
+mod completion_handlers;
 mod docs;
 mod free;
 mod kind;
 mod limits;
 mod options;
+mod rename;
 mod set;
 #[cfg(test)]
 mod tests;
@@ -79,7 +82,16 @@ pub fn tools(options: TokenStream, item: TokenStream) -> TokenStream {
 /// Clients send text. A parameter has a type that implements `serde::Deserialize` or `FromStr`, for example `String`,
 /// `i32`, `bool` or an enum, or is an `Option` of one. Lists and objects are read from JSON text. An argument that cannot
 /// be read is an error that names it. The function returns a type that implements `IntoMessages`, or a `Result` of that.
-/// Options: `name`, `title`, `description`, `icon` and `crate`, as of `#[tool]`.
+///
+/// A single parameter `#[serde(flatten)] arguments: BTreeMap<String, String>` takes all arguments. The prompt then
+/// declares none, and clients can send any.
+///
+/// Options: `name`, `title`, `description`, `icon` and `crate`, as of `#[tool]`, and
+/// `complete(city = cities, country = Self::countries)`: the completion functions of arguments. A function of the same
+/// `#[tools]` block is named with `Self::`. It takes the text typed so far as a `String`, and optionally `&self` and
+/// `Cx`. It returns values that convert to `String`, in a `Vec` or another iterator, or a `Result` of that, and may be
+/// `async` or not. Any other function has the signature that `Prompt::complete` takes: `async` with a `String` and `Cx`,
+/// and a `Result` of `Vec<String>`.
 #[proc_macro_attribute]
 pub fn prompt(options: TokenStream, item: TokenStream) -> TokenStream {
     expand(options, item, ItemKind::Prompt)
@@ -111,7 +123,8 @@ pub fn resource(options: TokenStream, item: TokenStream) -> TokenStream {
 /// - Values are not percent-decoded, and they come from the caller: validate them before you use them in a file path.
 /// - A parameter of type `Cx` is the context of the call.
 ///
-/// The return type and the options are those of `#[resource]`.
+/// The return type and the options are those of `#[resource]`. In addition, there is the option `complete` of
+/// `#[prompt]`, for the variables.
 #[proc_macro_attribute]
 pub fn template(options: TokenStream, item: TokenStream) -> TokenStream {
     expand(options, item, ItemKind::Template)

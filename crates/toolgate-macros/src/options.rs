@@ -1,6 +1,10 @@
 //! Options in the parentheses of an attribute.
 
-use crate::{kind::ItemKind, limits};
+use crate::{
+    complete::{self, ArgumentCompletion},
+    kind::ItemKind,
+    limits,
+};
 use proc_macro2::TokenStream;
 use quote::quote;
 use syn::{
@@ -31,17 +35,28 @@ const TOOL: &[&str] = &[
 ];
 /// The options of `#[tools]`.
 pub(crate) const TOOLS: &[&str] = &["crate"];
-/// The options of `#[resource]` and `#[template]`.
+/// The options of `#[resource]`.
 const RESOURCE: &[&str] = &["name", "title", "description", "icon", "mime", "crate"];
+/// The options of `#[template]`.
+const TEMPLATE: &[&str] = &[
+    "name",
+    "title",
+    "description",
+    "icon",
+    "mime",
+    "complete",
+    "crate",
+];
 /// The options of `#[prompt]`.
-const PROMPT: &[&str] = &["name", "title", "description", "icon", "crate"];
+const PROMPT: &[&str] = &["name", "title", "description", "icon", "complete", "crate"];
 
 /// Returns the names of the options of an item's attribute.
 fn option_names(kind: ItemKind) -> &'static [&'static str] {
     match kind {
         ItemKind::Tool => TOOL,
         ItemKind::Prompt => PROMPT,
-        ItemKind::Resource | ItemKind::Template => RESOURCE,
+        ItemKind::Resource => RESOURCE,
+        ItemKind::Template => TEMPLATE,
     }
 }
 
@@ -66,6 +81,7 @@ pub(crate) struct AttributeOptions {
     /// Builder calls of the limits of a tool.
     limits: TokenStream,
     rate: Option<LitStr>,
+    pub(crate) completions: Vec<ArgumentCompletion>,
     pub(crate) krate: Option<Path>,
     seen: Vec<String>,
 }
@@ -136,6 +152,7 @@ impl AttributeOptions {
                 limits::rate(&rate, &TokenStream::new())?;
                 self.rate = Some(rate);
             }
+            "complete" => self.completions = complete::parse_list(meta)?,
             "mime" => self.mime = Some(meta.value()?.parse()?),
             _ => self.krate = Some(meta.value()?.parse::<LitStr>()?.parse()?),
         }

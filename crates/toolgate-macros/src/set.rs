@@ -10,7 +10,8 @@ use crate::{
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 use syn::{
-    Attribute, Error, Ident, ImplItem, ImplItemFn, ItemImpl, Meta, Result, Token, Visibility,
+    Attribute, Error, Ident, ImplItem, ImplItemFn, ItemImpl, Meta, Result, Signature, Token,
+    Visibility,
     parse::{ParseStream, Parser},
 };
 
@@ -53,12 +54,18 @@ pub(crate) fn tools(options: &BlockOptions, mut block: ItemImpl) -> Result<Token
             "`#[tools]` must be on an `impl` block of the type itself, not on one of a trait";
         return Err(Error::new_spanned(path, text));
     }
+    let functions: Vec<Signature> = block.items.iter().filter_map(signature).collect();
     let mut additions = Vec::new();
     for item in &mut block.items {
         if let ImplItem::Fn(method) = item
             && let Some((kind, attribute)) = ItemKind::take(&mut method.attrs)?
         {
-            additions.push(addition(&options.options, kind, &attribute, method)?);
+            additions.push(addition(
+                &options.options,
+                &functions,
+                (kind, &attribute),
+                method,
+            )?);
         }
     }
     if additions.is_empty() {
@@ -99,11 +106,19 @@ pub(crate) fn tools(options: &BlockOptions, mut block: ItemImpl) -> Result<Token
     })
 }
 
+/// Returns the signature of a function in the block.
+fn signature(item: &ImplItem) -> Option<Signature> {
+    match item {
+        ImplItem::Fn(method) => Some(method.sig.clone()),
+        _ => None,
+    }
+}
+
 /// Generates the statement that adds the item of a method.
 fn addition(
     block: &AttributeOptions,
-    kind: ItemKind,
-    attribute: &Attribute,
+    functions: &[Signature],
+    (kind, attribute): (ItemKind, &Attribute),
     method: &mut ImplItemFn,
 ) -> Result<TokenStream> {
     let tokens = match &attribute.meta {
@@ -121,6 +136,7 @@ fn addition(
         signature: &method.sig,
         arguments: &arguments,
         docs: docs::text(&method.attrs),
+        block: Some(functions),
     };
     let item = if arguments.has_self() {
         let before = quote!(let __this = ::std::sync::Arc::clone(&__this););

@@ -43,7 +43,13 @@ fn tools(block: &str, place: &str, sentence: &str) {
 /// Asserts that `#[tool(…)]` with these options is rejected, at `place`.
 #[track_caller]
 fn option(options: &str, place: &str, sentence: &str) {
-    let read = AttributeOptions::of_item(options.parse().unwrap(), ItemKind::Tool);
+    option_of(ItemKind::Tool, options, place, sentence);
+}
+
+/// Asserts that the attribute of an item with these options is rejected, at `place`.
+#[track_caller]
+fn option_of(kind: ItemKind, options: &str, place: &str, sentence: &str) {
+    let read = AttributeOptions::of_item(options.parse().unwrap(), kind);
     refused(read.map(|_| TokenStream::new()), place, sentence);
 }
 
@@ -161,6 +167,89 @@ fn rejects_uris_that_do_not_match_the_parameters() {
         (r#""a:{a}/{a}""#, "only once"),
     ] {
         template(uri, "fn f(a: u8) {}", uri, sentence);
+    }
+}
+
+#[test]
+fn rejects_invalid_completions() {
+    let prompt = |options: &str, place: &str, sentence: &str| {
+        let function = "fn f(city: String, #[serde(flatten)] others: Map, cx: Cx) {}";
+        item(ItemKind::Prompt, options, function, place, sentence);
+    };
+    prompt(
+        "complete(citty = cities)",
+        "citty",
+        "the prompt has no argument `citty`; use one of `city`",
+    );
+    prompt("complete(others = all)", "others", "no argument `others`");
+    prompt("complete(cx = all)", "cx", "no argument `cx`");
+    prompt(
+        "complete(city = Self::cities)",
+        "Self",
+        "only in an `impl` block",
+    );
+    item(
+        ItemKind::Prompt,
+        "complete(city = cities)",
+        "fn f() {}",
+        "city",
+        "it declares no arguments",
+    );
+    item(
+        ItemKind::Template,
+        r#""a:{day}", complete(month = months)"#,
+        "fn f(day: u8) {}",
+        "month",
+        "the template has no variable `month`; use one of `day`",
+    );
+    for (options, place, sentence) in [
+        (
+            "complete(city = a, city = b)",
+            "city",
+            "`city` has two completion functions",
+        ),
+        ("complete = a", "=", "expected parentheses"),
+        ("complete(city: a)", ":", "expected `=`"),
+        ("complete(city = 7)", "7", "expected identifier"),
+    ] {
+        option_of(ItemKind::Prompt, options, place, sentence);
+    }
+    option("complete(a = b)", "complete", "unknown option");
+    tools(
+        "impl A { #[prompt(complete(a = Self::list))] fn f(&self, a: String) {} }",
+        "list",
+        "this block has no function `list`",
+    );
+    tools(
+        "impl A { #[prompt(complete(a = Self::list))] fn f(a: String) {} fn list(&self, cx: Cx) {} }",
+        "list",
+        "a completion function takes the text",
+    );
+    tools(
+        "impl A { #[prompt(complete(a = Self::list))] fn f(a: String) {} fn list(self, _: String) {} }",
+        "self",
+        "a completion function takes the text",
+    );
+}
+
+/// A completion function gets the name of the argument that clients send.
+#[test]
+fn completions_follow_renamed_arguments() {
+    for (rename, name) in [
+        ("rename = \"for\"", "for"),
+        (
+            "default, rename(serialize = \"a\", deserialize = \"b\")",
+            "b",
+        ),
+        ("default", "whom"),
+    ] {
+        let function = format!("fn f(#[serde({rename})] whom: String) -> String {{ whom }}");
+        let options = "complete(whom = people)".parse().unwrap();
+        let options = AttributeOptions::of_item(options, ItemKind::Prompt).unwrap();
+        let made = free::expand(&options, parse_str(&function).unwrap(), ItemKind::Prompt);
+        let made = made.unwrap().to_string();
+        let expected = format!("complete (\"{name}\" , people)");
+        assert!(made.contains(&expected), "{made}");
     }
 }
 

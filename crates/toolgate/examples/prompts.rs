@@ -7,7 +7,7 @@ use toolgate::{Content, Cx, HandlerExit, Server, core::PromptMessage, prompt};
 const TONES: [&str; 3] = ["friendly", "frank", "harsh"];
 
 /// Reviews a text.
-#[prompt(title = "Review a text")]
+#[prompt(title = "Review a text", complete(tone = tones))]
 fn review(
     /// The text.
     text: String,
@@ -47,7 +47,7 @@ async fn tones(typed: String, _cx: Cx) -> Result<Vec<String>, HandlerExit> {
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), toolgate::ServeError> {
     let server = Server::new("prompts", "1.0.0")
-        .prompt(review().complete("tone", tones))
+        .prompt(review)
         .prompt(explain);
     toolgate::stdio(server).await
 }

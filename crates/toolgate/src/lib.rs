@@ -178,6 +178,34 @@ pub use toolgate_macros::tools;
 /// # assert!(server.build().is_ok());
 /// ```
 ///
+/// A map takes all arguments, and the prompt then declares none. The option `complete` names the completion functions of
+/// arguments:
+///
+/// ```
+/// use std::collections::BTreeMap;
+/// use toolgate::{Cx, HandlerExit, Server, prompt};
+///
+/// /// Fills in a form.
+/// #[prompt]
+/// fn form(#[serde(flatten)] fields: BTreeMap<String, String>) -> String {
+///     format!("Check this form: {fields:?}")
+/// }
+///
+/// /// Greets in a language.
+/// #[prompt(complete(language = languages))]
+/// fn greet(language: String) -> String {
+///     format!("Greet the user in {language}.")
+/// }
+///
+/// async fn languages(typed: String, _cx: Cx) -> Result<Vec<String>, HandlerExit> {
+///     let languages = ["Danish", "Dutch", "Norwegian"].into_iter();
+///     Ok(languages.filter(|name| name.starts_with(&typed)).map(str::to_owned).collect())
+/// }
+///
+/// let server = Server::new("forms", "1.0.0").prompt(form).prompt(greet);
+/// # assert!(server.build().is_ok());
+/// ```
+///
 /// An argument is read from text, so its type implements `FromStr` or `serde::Deserialize`:
 ///
 /// ```compile_fail,E0277

@@ -13,7 +13,7 @@ use std::{
 };
 use toolgate_core::{
     Call, CallReporter, Caller, ClientCapabilities, Error, ErrorKind, InputRequest, InputRequests,
-    Item, Json, LogMessage, Progress, ReporterEvent, RequiredCapability, TraceContext,
+    Item, Json, LogMessage, Op, Progress, ReporterEvent, RequiredCapability, TraceContext,
 };
 
 /// Context of a call that a handler receives: caller, arguments, progress, log messages and input requests. Cheap to
@@ -22,7 +22,7 @@ use toolgate_core::{
 pub struct Cx(Arc<CallContextState>);
 
 struct CallContextState {
-    call: Arc<Call>,
+    call: Call,
     responses: ReceivedResponses,
     /// Keys of the input responses that were used.
     used: Mutex<Vec<String>>,
@@ -66,7 +66,7 @@ impl LogLevel {
 }
 
 impl Cx {
-    pub(super) fn new(call: Arc<Call>, registry: ItemRegistry) -> Cx {
+    pub(super) fn new(call: Call, registry: ItemRegistry) -> Cx {
         Cx(Arc::new(CallContextState {
             responses: ReceivedResponses::collect(&call),
             call,
@@ -125,6 +125,33 @@ impl Cx {
     /// Returns the exact arguments of this call, as JSON.
     pub fn arguments(&self) -> &Json {
         self.0.call.arguments().raw()
+    }
+
+    /// Returns the value of another argument during the completion of one (`context.arguments` of
+    /// `completion/complete`). Returns `None` if the client did not send it, and in all other calls. Clients send it
+    /// since revision 2025-06-18.
+    ///
+    /// Specification: [completion](https://modelcontextprotocol.io/specification/2026-07-28/server/utilities/completion).
+    ///
+    /// ```
+    /// use toolgate::Cx;
+    ///
+    /// /// Returns the cities of the country that is filled in already.
+    /// fn cities(typed: &str, cx: &Cx) -> Vec<&'static str> {
+    ///     let cities = match cx.context_argument("country").as_deref() {
+    ///         Some("Norway") => ["Bergen", "Oslo"],
+    ///         _ => ["Berlin", "Bern"],
+    ///     };
+    ///     cities.into_iter().filter(|city| city.starts_with(typed)).collect()
+    /// }
+    /// # let _ = cities;
+    /// ```
+    pub fn context_argument(&self, name: &str) -> Option<String> {
+        if !matches!(self.0.call.op, Op::Complete(_)) {
+            return None;
+        }
+        let context = self.arguments().get("context")?;
+        context.get("arguments")?.get(name)?.string()
     }
 
     /// Returns the server's registry, to add or remove tools and other items at run time.

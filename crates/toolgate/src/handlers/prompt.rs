@@ -39,6 +39,8 @@ type PromptHandler =
 pub struct Prompt {
     draft: DefinitionDraft,
     arguments: Vec<Value>,
+    /// True if the list of arguments is complete even when it is empty.
+    is_closed: bool,
     run: PromptHandler,
     fault: Option<String>,
     pub(super) completers: CompletionHandlers,
@@ -82,7 +84,8 @@ impl<F: FnOnce() -> Prompt> IntoPrompt for F {
 }
 
 impl Prompt {
-    /// Creates a prompt with this handler, whose arguments are declared with [`Prompt::argument`].
+    /// Creates a prompt with this handler, whose arguments are declared with [`Prompt::argument`]. A prompt that declares
+    /// none is free-form: clients can send any arguments.
     pub fn new<F, Fut, R, E, C>(name: &str, handler: F) -> Prompt
     where
         F: Fn(BTreeMap<String, String>, Cx) -> Fut + Send + Sync + 'static,
@@ -105,6 +108,21 @@ impl Prompt {
 
     /// Creates a prompt with this handler, whose arguments are the fields of `A`. Clients send text: numbers, booleans
     /// and enums are parsed from it, and lists and objects from JSON text.
+    ///
+    /// A map as `A` makes the prompt free-form: it declares no arguments, and clients can send any. `A` cannot declare
+    /// fields and accept others as well, because clients and gateways reject arguments that are not declared.
+    ///
+    /// ```
+    /// use std::collections::BTreeMap;
+    /// use toolgate::{HandlerExit, Prompt, Server};
+    ///
+    /// let fill = Prompt::typed("fill", |values: BTreeMap<String, String>, _cx| async move {
+    ///     let lines: Vec<String> = values.iter().map(|(name, text)| format!("{name}: {text}")).collect();
+    ///     Ok::<_, HandlerExit>(lines.join("\n"))
+    /// });
+    /// let server = Server::new("forms", "1.0.0").prompt(fill);
+    /// # assert!(server.build().is_ok());
+    /// ```
     pub fn typed<A, F, Fut, R, E, C>(name: &str, handler: F) -> Prompt
     where
         A: DeserializeOwned + JsonSchema + Send + 'static,
@@ -127,7 +145,7 @@ impl Prompt {
         });
         let mut prompt = Prompt::with(name, run);
         match schema::input_schema::<A>() {
-            Ok(schema) => prompt.arguments = arguments(&schema),
+            Ok(schema) => prompt.declare(&schema),
             Err(why) => prompt.fault = Some(why),
         }
         prompt
@@ -137,9 +155,21 @@ impl Prompt {
         Prompt {
             draft: DefinitionDraft::new("name", name),
             arguments: Vec::new(),
+            is_closed: false,
             run,
             fault: None,
             completers: CompletionHandlers::default(),
+        }
+    }
+
+    /// Declares the arguments that a schema describes.
+    fn declare(&mut self, schema: &Value) {
+        self.arguments = arguments(schema);
+        let further = schema.get("additionalProperties");
+        self.is_closed = further.is_none_or(|further| *further == false);
+        if !self.is_closed && !self.arguments.is_empty() {
+            let why = "its arguments are some declared ones and a map of any others, but clients and gateways reject arguments that are not declared; declare all, or take all as one map";
+            self.fault = Some(why.to_owned());
         }
     }
 
@@ -192,7 +222,8 @@ impl Prompt {
     }
 
     /// Sets the completion function of a prompt argument (`completion/complete`). It gets the text typed so far and
-    /// returns the best match first. The other arguments are in [`Cx::arguments`], under `context`.
+    /// returns the best match first. [`Cx::context_argument`] returns the other arguments. The attribute
+    /// [`#[prompt]`](macro@crate::prompt) has the option `complete` for it.
     pub fn complete<F, Fut, E, C>(mut self, argument: &str, f: F) -> Prompt
     where
         F: Fn(String, Cx) -> Fut + Send + Sync + 'static,
@@ -212,7 +243,7 @@ impl Prompt {
             return Err(why.clone());
         }
         let mut draft = self.draft.clone();
-        if !self.arguments.is_empty() {
+        if self.is_closed || !self.arguments.is_empty() {
             draft.set("arguments", self.arguments.clone());
         }
         draft.finish(ItemKind::Prompt)

@@ -68,6 +68,8 @@ pub(super) struct OfferedItems {
     catalogs: [Catalog; ItemKind::ALL.len()],
     /// True if a tool may have arguments that are repeated as headers, also after its definition is sanitized.
     pub(super) has_param_headers: bool,
+    /// True if a tool has layers of its own.
+    pub(super) has_tool_layers: bool,
     /// Indexes of items by name or URI, by kind.
     indexes: [HashMap<String, usize>; ItemKind::ALL.len()],
 }
@@ -107,6 +109,7 @@ impl OfferedItems {
         self.has_param_headers = tools
             .filter(|def| def.kind() == ItemKind::Tool)
             .any(|def| may_have_param_headers(def.input_schema().as_str()));
+        self.has_tool_layers = self.tools.iter().any(|tool| !tool.layers().is_empty());
         self.indexes = Default::default();
         for definition in found.iter().flat_map(|list| list.iter().enumerate()) {
             let (at, definition) = definition;

@@ -320,7 +320,8 @@ impl ResourceTemplate {
     }
 
     /// Sets the completion function of a URI template variable (`completion/complete`). It gets the text typed so far
-    /// and returns the best match first.
+    /// and returns the best match first. [`Cx::context_argument`] returns the other variables. The attribute
+    /// [`#[template]`](macro@crate::template) has the option `complete` for it.
     pub fn complete<F, Fut, E, C>(mut self, variable: &str, f: F) -> ResourceTemplate
     where
         F: Fn(String, Cx) -> Fut + Send + Sync + 'static,

@@ -346,7 +346,10 @@ impl Server {
     }
 
     /// Sets the maximum number of concurrent calls of the server's items, per caller and in total. Default: 64 and
-    /// 1,024.
+    /// 2,048.
+    ///
+    /// By default, a call beyond the limits waits in a queue. Setting the limits removes the queue: a call beyond them
+    /// is rejected at once.
     pub fn concurrency_limit(mut self, per_caller: usize, total: usize) -> Server {
         self.policy.concurrency = ConcurrencyLimit::new(per_caller, total);
         self

@@ -3,7 +3,7 @@
 use super::{
     Cx, HandlerExit, ItemRegistry, Tool, handler_exit::ExitReason, registry::OfferedItems,
 };
-use std::sync::Arc;
+use std::future::ready;
 use toolgate_core::{
     BoxFuture, Call, Catalog, ChangeFilter, ChangeStream, Error, ItemKind, ListRequest, Next, Op,
     Outcome, Output, Service,
@@ -24,35 +24,37 @@ impl HandlerService {
         let UnlayeredHandlers(registry) = &self.0;
         let offered = registry.offered();
         let layers = match call.op {
-            Op::Tool => offered.tool(call.name()).map(Tool::layers),
+            Op::Tool if offered.has_tool_layers => offered.tool(call.name()).map(Tool::layers),
             _ => None,
         };
-        match layers.filter(|layers| !layers.is_empty()) {
+        match layers.filter(|layers| !layers.is_empty()).cloned() {
+            // Boxed, so that the future of a tool without layers is small.
             Some(layers) => {
-                let layers = layers.clone();
-                Next::new(&layers, &self.0).call(call).await
+                Box::pin(async move { Next::new(&layers, &self.0).call(call).await }).await
             }
-            None => run_handler(registry, offered, call).await,
+            None => run_handler(registry, &offered, call).await,
         }
     }
 }
 
 async fn run_handler(
     registry: &ItemRegistry,
-    offered: Arc<OfferedItems>,
+    offered: &OfferedItems,
     call: Call,
 ) -> Result<Outcome, Error> {
     if call.resumed_after.is_some() {
         return Err(call.lost_call_error());
     }
-    let call = Arc::new(call);
-    let cx = Cx::new(call.clone(), registry.clone());
+    let cx = Cx::new(call, registry.clone());
     let running = cx.cancel_on_drop();
+    let own = cx.clone();
+    let call = own.call();
     let done = match call.op {
-        Op::Tool => tool(&offered, &call, cx).await,
-        Op::Prompt => prompt(&offered, &call, cx).await,
-        Op::Resource => resource(&offered, &call, cx).await,
-        Op::Complete(kind) => complete(&offered, kind, &call, cx).await,
+        Op::Tool => tool(offered, call, cx).await,
+        // Boxed, so that the future of a tool is small.
+        Op::Prompt => Box::pin(prompt(offered, call, cx)).await,
+        Op::Resource => Box::pin(resource(offered, call, cx)).await,
+        Op::Complete(kind) => Box::pin(complete(offered, kind, call, cx)).await,
     };
     running.disarm();
     let stop = match done {
@@ -61,7 +63,7 @@ async fn run_handler(
     };
     match stop.0 {
         ExitReason::InputRequired(questions) => Ok(Outcome::InputRequired(questions)),
-        ExitReason::Failed(error) => error.into_outcome(&call),
+        ExitReason::Failed(error) => error.into_outcome(call),
     }
 }
 
@@ -130,11 +132,11 @@ async fn complete(
 
 impl Service for UnlayeredHandlers {
     fn list(&self, ask: ListRequest) -> BoxFuture<'_, Result<Catalog, Error>> {
-        Box::pin(async move { Ok(self.0.offered().catalog(ask.kind)) })
+        Box::pin(ready(Ok(self.0.offered().catalog(ask.kind))))
     }
 
     fn call(&self, call: Call) -> BoxFuture<'_, Result<Outcome, Error>> {
-        Box::pin(run_handler(&self.0, self.0.offered(), call))
+        Box::pin(async move { run_handler(&self.0, &self.0.offered(), call).await })
     }
 
     fn changes(&self, _: ChangeFilter) -> BoxFuture<'_, Result<ChangeStream, Error>> {

@@ -40,6 +40,29 @@ pub fn resource_value<R: IntoContents>(value: R) -> R {
     value
 }
 
+/// Returns the values of a completion function as text.
+pub fn completion_values<R: CompletionValues>(values: R) -> Vec<String> {
+    values.into_values()
+}
+
+/// Types that a completion function returns.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be the values of a completion",
+    label = "a completion function does not return this type",
+    note = "return a `Vec<String>`, another iterator of values that convert to `String`, or a `Result` of one"
+)]
+pub trait CompletionValues {
+    /// Returns the values as text.
+    fn into_values(self) -> Vec<String>;
+}
+
+#[diagnostic::do_not_recommend]
+impl<I: IntoIterator<Item: Into<String>>> CompletionValues for I {
+    fn into_values(self) -> Vec<String> {
+        self.into_iter().map(Into::into).collect()
+    }
+}
+
 /// Wrapper for a tool handler's return value that declares no output schema.
 #[derive(Clone, Debug)]
 pub struct WithoutOutputSchema<R>(pub R);

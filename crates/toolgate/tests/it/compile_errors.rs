@@ -139,3 +139,33 @@ fn a_variable_without_a_parameter_is_reported_at_the_template() {
         ],
     );
 }
+
+#[test]
+fn an_unknown_argument_of_a_completion_is_reported_at_its_name() {
+    let code = "pub struct Atlas;\n\n#[toolgate::tools]\nimpl Atlas {\n    #[prompt(complete(citty = Self::cities))]\n    fn describe(&self, city: String) -> String {\n        city\n    }\n\n    fn cities(&self, typed: String) -> Vec<String> {\n        vec![typed]\n    }\n}\n";
+    begins(
+        "completed_argument",
+        code,
+        &[
+            "error: the prompt has no argument `citty`; use one of `city`",
+            " --> completed_argument.rs:5:23",
+            "5 |     #[prompt(complete(citty = Self::cities))]",
+            "  |                       ^^^^^",
+        ],
+    );
+}
+
+#[test]
+fn unsuitable_values_of_a_completion_are_reported_at_the_return_type() {
+    let code = "pub struct Atlas;\n\n#[toolgate::tools]\nimpl Atlas {\n    #[prompt(complete(city = Self::cities))]\n    fn describe(&self, city: String) -> String {\n        city\n    }\n\n    fn cities(&self, _: String) -> Vec<u64> {\n        Vec::new()\n    }\n}\n";
+    begins(
+        "completion_values",
+        code,
+        &[
+            "error[E0277]: `Vec<u64>` cannot be the values of a completion",
+            "  --> completion_values.rs:10:36",
+            "10 |     fn cities(&self, _: String) -> Vec<u64> {",
+            "   |                                    ^^^ a completion function does not return this type",
+        ],
+    );
+}
