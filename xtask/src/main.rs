@@ -52,7 +52,7 @@ const USAGE: &str = "usage: cargo xtask check | test | install | docs | api | re
   platforms
            the library crates for Windows, macOS and WebAssembly, as far as the tools can be had
   package  the crates as they are published, each built from its package, and a hello world from the packages alone,
-           with its size, crates and processor time beside rmcp
+           with the size, crates and processor time of small servers beside rmcp; writes docs/footprint.md
   long     the rows of attacks and the fuzz targets with their full counts, which take long, api and package
   install  only puts the real clients and servers into the target folder
   interop  the real clients and servers of every revision, with those of the Rust SDK, and published servers; writes docs/interop.md

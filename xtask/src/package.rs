@@ -4,6 +4,7 @@
 mod footprint;
 mod hello;
 mod manifest;
+mod servers;
 
 use crate::report::Report;
 use crate::run::{cargo, must, target};

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use super::footprint;
-use crate::run::{cargo, command, must, output};
+use crate::run::{command, must, output, target};
 
 /// Beginning of the manifest.
 const HEAD: &str = r#"[package]
@@ -38,13 +38,17 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 }
 "#;
 
-/// Puts the unpacked packages beside a new program in an empty folder, builds and runs the program, and prints its
-/// footprint beside that of the same server with rmcp.
+/// Puts the unpacked packages beside a new program in an empty folder, builds and runs the program, and writes the
+/// footprints of small servers beside those of the same servers with rmcp into a page.
 ///
 /// # Errors
 /// A package is missing, or the program does not build, prints something else, or exceeds a limit.
 pub(super) fn run(packages: &Path) -> Result<(), String> {
-    let folder = std::env::temp_dir().join(format!("toolgate-hello-{}", std::process::id()));
+    let folder = target().join("hello-world");
+    // An interrupted run leaves it behind.
+    if folder.exists() {
+        fs::remove_dir_all(&folder).map_err(|error| error.to_string())?;
+    }
     let outcome = run_in(&folder, packages);
     fs::remove_dir_all(&folder).map_err(|error| error.to_string())?;
     outcome
@@ -78,7 +82,9 @@ fn run_in(folder: &Path, packages: &Path) -> Result<(), String> {
     }
     let manifest = format!("{HEAD}toolgate = \"{library}\"\n{patches}");
     fs::write(program.join("Cargo.toml"), manifest).map_err(told)?;
-    let said = output(cargo().args(["run", "--quiet"]).current_dir(&program))?;
+    footprint::fetch(&program)?;
+    let said = output(footprint::cargo_in(&program).args(["run", "--quiet", "--offline"]))?;
+    fs::remove_dir_all(&program).map_err(told)?;
     if said.trim() != "hello world" {
         return Err(format!(
             "the program prints {said:?} instead of \"hello world\""
