@@ -35,13 +35,13 @@ impl RateSetting {
         let wrong =
             || format!("is {text:?}; write a count, \"/\" and s, min or h, such as \"30/min\"");
         let (count, unit) = text.split_once('/').ok_or_else(wrong)?;
-        let seconds = match unit.trim() {
+        let seconds = match unit.trim_start_matches(' ') {
             "s" => 1,
             "min" => 60,
             "h" => 3600,
             _ => return Err(wrong()),
         };
-        let count = count.trim();
+        let count = count.trim_end_matches(' ');
         if count.is_empty() || !count.bytes().all(|b| b.is_ascii_digit()) {
             return Err(wrong());
         }
@@ -110,6 +110,8 @@ mod tests {
             "30/",
             "/min",
             "30/minute",
+            "30\t/min",
+            " 30/min",
             "-1/s",
             "+1/s",
             "1.5/s",
