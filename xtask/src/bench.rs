@@ -1,8 +1,9 @@
 //! `cargo xtask bench`: our server and client beside others and beside the bare limit; writes `docs/performance.md`.
 //! `cargo xtask bench gateway`: the gateway beside a bare proxy; writes `docs/gateway-performance.md`.
+//! `cargo xtask budgets`: the instructions of a call beside the committed ones.
 
 use crate::report::Report;
-use crate::run::{cargo, command, must, output, root, which};
+use crate::run::{cargo, command, must, output, root, target, which};
 use std::process::Command;
 
 /// What it needs besides, and for what.
@@ -56,8 +57,34 @@ pub(crate) fn all(report: &mut Report, gateway: bool) {
     });
 }
 
-/// Returns the command that builds the gateway as it is released, but for the clock: rustix reads it with libc, because
-/// callgrind cannot run the vDSO calls of its other backend.
+/// Compares the instructions of a call with the budgets in `bench/budgets.txt`. With `write`, writes the file instead.
+///
+/// # Errors
+/// A call takes more instructions than its budget allows.
+pub(crate) fn budgets(write: bool) -> Result<(), String> {
+    // The same build as that of the tests: the features of the dependencies differ in another one, and so do the counts.
+    must(cargo().args(["test", "--workspace", "--locked", "--no-run"]))?;
+    let folder = target().join("budgets");
+    let mut build = cargo();
+    build.args([
+        "build",
+        "--locked",
+        "--no-default-features",
+        "--bins",
+        "--target-dir",
+    ]);
+    must(build.arg(&folder).current_dir(root().join("bench")))?;
+    let mut measure = command(folder.join("debug/measure"));
+    measure.args(["budgets", "bench/budgets.txt"]);
+    measure.env("TOOLGATE_PROGRAM", target().join("debug/toolgate"));
+    must(if write {
+        measure.arg("--write")
+    } else {
+        &mut measure
+    })
+}
+
+/// Returns the command that builds the gateway as it is released.
 fn build_gateway() -> Command {
     let mut build = cargo();
     build.args([
@@ -70,6 +97,5 @@ fn build_gateway() -> Command {
         "--target-dir",
     ]);
     build.arg(root().join("bench/target/gateway"));
-    build.env("RUSTFLAGS", "--cfg=rustix_use_libc");
     build
 }

@@ -32,7 +32,7 @@ mod words;
 
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: cargo xtask check | test | install | docs | api | requirements | words | cycles | eras | examples | terms | features | platforms | package | long | interop | bench | adapters | conformance
+const USAGE: &str = "usage: cargo xtask check | test | install | docs | api | requirements | words | cycles | eras | examples | terms | features | platforms | package | long | interop | bench | budgets | adapters | conformance
   check    format, clippy and unit tests: for every commit
   test     everything: check, licences, documents, all tests, the real clients and servers
   api [--write]
@@ -59,6 +59,8 @@ const USAGE: &str = "usage: cargo xtask check | test | install | docs | api | re
   bench    our server and client beside others and the bare limit, instructions and calls/s; writes docs/performance.md
   bench gateway
            the gateway beside a bare proxy: CPU, latency, calls/s, instructions; writes docs/gateway-performance.md
+  budgets [--write]
+           the instructions of a call in a debug build against bench/budgets.txt; --write writes the file
   adapters the adapters for agent frameworks in adapters/, a workspace of their own, with their tests
   conformance [RUN]... [--skip-install] [--url URL] [--client COMMAND]
            the official suite against our server, gateway and client, or those that are given;
@@ -108,6 +110,10 @@ fn main() -> ExitCode {
         "bench" => {
             let gateway = std::env::args().nth(2).as_deref() == Some("gateway");
             bench::all(&mut report, gateway);
+        }
+        "budgets" => {
+            let write = std::env::args().nth(2).as_deref() == Some("--write");
+            report.step("instruction budgets", || bench::budgets(write));
         }
         "adapters" => adapters::all(&mut report),
         "conformance" => return conformance(),

@@ -4,7 +4,7 @@ use std::fs;
 use std::thread;
 
 use crate::report::{Report, Tests};
-use crate::run::{cargo, command, each_line, must, output, target, without_warnings};
+use crate::run::{cargo, command, each_line, must, output, target, which, without_warnings};
 use crate::{
     bench, conformance, cycles, docs, eras, evidence, examples, features, first_use, install,
     package, platforms, requirements, terms, words,
@@ -60,6 +60,10 @@ pub(crate) fn test(report: &mut Report) {
     report.step("conformance", || {
         conformance::all(&conformance::Options::default())
     });
+    match which("valgrind") {
+        Some(_) => report.step("instruction budgets", || bench::budgets(false)),
+        None => report.skip("the instruction budgets: valgrind is not installed"),
+    }
     report.step(
         "first use with an empty home",
         first_use::starts_with_an_empty_home,

@@ -52,11 +52,17 @@ pub fn between(file: &Path, pid: u32, mut calls: impl FnMut()) -> f64 {
     tell("--zero", pid);
     calls();
     tell("--dump", pid);
-    let dump = file.with_extension("callgrind.1");
+    // Callgrind numbers its dumps.
+    let mut dumps =
+        (1..=MAX_DUMPS).map(|number| file.with_extension(format!("callgrind.{number}")));
+    let dump = dumps.find(|dump| dump.exists()).expect("a dump");
     let counted = total(&dump);
     let _ = fs::remove_file(dump);
     counted
 }
+
+/// Most dumps of one process.
+const MAX_DUMPS: u32 = 100;
 
 /// Tells callgrind something about the process that it counts, and waits until it has done so.
 fn tell(word: &str, pid: u32) {

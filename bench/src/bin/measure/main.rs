@@ -6,11 +6,13 @@
 //! `measure count WORKLOAD PEER` counts the instructions of one call and `measure system WORKLOAD PEER` its system calls;
 //! `measure gateway` measures the gateway, with the same options; `measure gateway-time WORKLOAD GATEWAY` and
 //! `measure gateway-count WORKLOAD GATEWAY` measure one row of it.
+//! `measure budgets FILE` compares the instructions of a call with the budgets of the file; with `--write`, it writes them.
 //! `measure time WORKLOAD PEER` says the calls/s; `measure cold PEER` how long a start takes, and `measure idle PEER` what a
 //! session and a stream take up.
 
 mod apart;
 mod bad;
+mod budget;
 mod client;
 mod count;
 mod gateway;
@@ -45,6 +47,16 @@ fn main() {
         ["gateway-count", load, proxy] => {
             apart::tell();
             gateway::instructions(load, proxy);
+        }
+        ["budgets", path, ref more @ ..] => {
+            if let Err(why) = budget::check(path, more == ["--write"]) {
+                eprintln!("{why}");
+                std::process::exit(1);
+            }
+        }
+        ["budget-count", role, load] => {
+            apart::tell();
+            budget::count(role, load);
         }
         ["gateway", ..] => {
             let whole = Whole::read();

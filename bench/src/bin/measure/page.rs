@@ -196,17 +196,26 @@ fn profile() -> String {
 
 /// The kind of machine, no more.
 fn machine() -> String {
-    let cores = load::cores().len();
+    format!(
+        "{} virtual cores ({}), {}, {}",
+        load::cores().len(),
+        processor(),
+        said("uname", &["-sm"]),
+        compiler()
+    )
+}
+
+/// Returns the model of the processor.
+fn processor() -> String {
     let cpus = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = cpus.lines().find(|line| line.starts_with("model name"));
-    let model = model
-        .and_then(|line| line.split(": ").nth(1))
-        .unwrap_or("processor unknown");
-    format!(
-        "{cores} virtual cores ({model}), {}, {}",
-        said("uname", &["-sm"]),
-        said("rustc", &["--version"])
-    )
+    let model = model.and_then(|line| line.split(": ").nth(1));
+    model.unwrap_or("processor unknown").to_owned()
+}
+
+/// Returns the version of the compiler.
+pub fn compiler() -> String {
+    said("rustc", &["--version"])
 }
 
 fn said(program: &str, args: &[&str]) -> String {

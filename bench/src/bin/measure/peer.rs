@@ -140,6 +140,11 @@ pub const PEERS: [Peer; 13] = [
 ];
 
 impl Peer {
+    /// Returns our server, or our client, with the default settings.
+    pub const fn ours(client: bool) -> &'static Peer {
+        if client { &OUR_CLIENT } else { &OURS }
+    }
+
     /// Returns whether it is ours with the default settings.
     pub fn is_standard(&self) -> bool {
         self.ours && !self.audit && !self.confirm

@@ -159,7 +159,11 @@ fn rules_over_arguments_are_judged_by_default() {
     .concat();
     let gate = Setup::config(config_with_defaults(&rules)).start();
     for a in [1, 2, 3, 50] {
-        call(&gate, "demo_add", json!({"a": a, "b": 7_707_700_770_077_i64}));
+        call(
+            &gate,
+            "demo_add",
+            json!({"a": a, "b": 7_707_700_770_077_i64}),
+        );
     }
     let secret = format!("ghp_{}", "Zx81aQ0Lm4Vb7Tn3Ks9Rw2Yd6Pf5Hc1GjUeB");
     call(

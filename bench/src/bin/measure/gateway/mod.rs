@@ -12,7 +12,10 @@ use crate::{
 };
 pub use page::write;
 use proxy::{PROXIES, Proxy, Running};
-use std::time::{Duration, Instant};
+use std::{
+    process::Command,
+    time::{Duration, Instant},
+};
 use usage::Usage;
 
 /// The longest that one measurement may take.
@@ -287,6 +290,20 @@ pub fn instructions(load: &str, proxy: &str) {
     println!("{each:.0} instructions a call");
     running.end();
     let _ = std::fs::remove_file(&file);
+}
+
+/// Starts a gateway behind the words of `wrap`, and calls `measure` with the connections to it.
+pub fn with_wire(
+    load: &str,
+    proxy: &str,
+    wrap: Command,
+    mut measure: impl FnMut(&Load, &mut Wire),
+) {
+    let (load, proxy) = named(load, proxy);
+    let mut running = proxy.start(load, Some(wrap), || ());
+    load.open(&mut running);
+    measure(&load.load, &mut running.wire);
+    running.end();
 }
 
 impl GatewayLoad {
