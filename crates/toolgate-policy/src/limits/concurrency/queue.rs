@@ -284,6 +284,10 @@ impl PermitQueueState {
 
     /// Admits the first call of a caller that fits.
     fn admit_one(&mut self, caller: &LimitSubject, caps: &ConcurrencyLimits) -> bool {
+        // Under overload, this is the usual case. A search through the queue would find nothing, after each call.
+        if self.callers.of(caller) >= caps.per_caller {
+            return false;
+        }
         let waiting = self.queued.get(caller);
         let fits = |waiter: &QueuedCall| self.reached_limit(&waiter.want, caps).is_none();
         let Some(at) = waiting.and_then(|all| all.iter().position(fits)) else {
