@@ -31,6 +31,8 @@ struct Arguments<'a> {
 pub struct Bare {
     list: String,
     discover: String,
+    /// Padding at the end of the text of each result.
+    padding: String,
     breaking: Option<Breaking>,
 }
 
@@ -48,7 +50,8 @@ impl Default for Bare {
 }
 
 impl Bare {
-    /// With as many tools as the command line says; with `--breaking` those come first that break duties of clients.
+    /// With as many tools as the command line says; with `--breaking` those come first that break duties of clients. With
+    /// `--padding N`, the text of each result ends with so many bytes.
     pub fn new() -> Bare {
         let list = |first: Vec<serde_json::Value>| {
             let count = crate::number("--tools").unwrap_or(0) as usize;
@@ -69,6 +72,7 @@ impl Bare {
         Bare {
             list: list.to_string(),
             discover: discover.to_string(),
+            padding: crate::padding(crate::number("--padding").unwrap_or(0) as usize),
             breaking,
         }
     }
@@ -115,8 +119,10 @@ impl Bare {
                 out.extend_from_slice(
                     br#"{"resultType":"complete","content":[{"type":"text","text":"#,
                 );
-                out.extend_from_slice(text.map_or("\"\"", RawValue::get).as_bytes());
-                out.extend_from_slice(b"}]}");
+                let text = text.map_or("\"\"", RawValue::get);
+                out.extend_from_slice(text.strip_suffix('"').unwrap_or(text).as_bytes());
+                out.extend_from_slice(self.padding.as_bytes());
+                out.extend_from_slice(b"\"}]}");
             }
             ("tools/list", _) => out.extend_from_slice(self.list().as_bytes()),
             _ => out.extend_from_slice(self.discover.as_bytes()),

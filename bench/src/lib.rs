@@ -27,6 +27,16 @@ pub fn text(id: u64, bytes: usize) -> String {
     text
 }
 
+/// Returns a text of this length for the inside of a JSON string.
+pub fn padding(bytes: usize) -> String {
+    let text = match bytes {
+        0 => String::new(),
+        bytes => text(0, bytes),
+    };
+    let json = Value::from(text).to_string();
+    json[1..json.len() - 1].to_owned()
+}
+
 /// The tools of a large list.
 pub fn many(count: usize) -> Vec<Value> {
     (0..count).map(definition).collect()

@@ -1,7 +1,9 @@
 //! `cargo xtask bench`: our server and client beside others and beside the bare limit; writes `docs/performance.md`.
-//! `cargo xtask bench gateway`: the gateway beside a bare proxy; writes `docs/gateway-performance.md`.
+//! `cargo xtask bench gateway`: the gateway beside a bare proxy and proxies of others, and under overload; writes
+//! `docs/gateway-performance.md`.
 //! `cargo xtask budgets`: the instructions of a call beside the committed ones.
 
+use crate::install;
 use crate::report::Report;
 use crate::run::{cargo, command, must, output, root, target, which};
 use std::process::Command;
@@ -43,18 +45,19 @@ pub(crate) fn all(report: &mut Report, gateway: bool) {
     });
     if gateway {
         report.step("the gateway", || must(&mut build_gateway()));
+        report.step("the proxies of others", install::proxies);
     }
-    report.step("the figures", || {
+    let measure = |words: &[&str], page: &str| {
         let mut measure = command(folder.join("target/release/measure"));
-        let page = match gateway {
-            true => {
-                measure.arg("gateway");
-                "docs/gateway-performance.md"
-            }
-            false => "docs/performance.md",
-        };
-        must(measure.arg("--write").arg(root().join(page)))
-    });
+        must(measure.args(words).arg("--write").arg(root().join(page)))
+    };
+    if gateway {
+        let page = "docs/gateway-performance.md";
+        report.step("the figures", || measure(&["gateway"], page));
+        report.step("the overload", || measure(&["gateway-overload"], page));
+    } else {
+        report.step("the figures", || measure(&[], "docs/performance.md"));
+    }
 }
 
 /// Compares the instructions of a call with the budgets in `bench/budgets.txt`. With `write`, writes the file instead.

@@ -92,6 +92,20 @@ pub(crate) fn published() -> Result<(), String> {
         })
 }
 
+/// Installs the proxies that the gateway is measured beside.
+pub(crate) fn proxies() -> Result<(), String> {
+    let (source, here) = (
+        root().join("bench/proxies"),
+        root().join("bench/target/proxies"),
+    );
+    npm(&source, &here.join("node"))?;
+    environment(
+        &root().join("interop"),
+        &here.join("fastmcp"),
+        "requirements-fastmcp.txt",
+    )
+}
+
 /// Puts into `here` what the manifest and the lock file in `source` pin.
 pub(crate) fn npm(source: &Path, here: &Path) -> Result<(), String> {
     let pins = ["package.json", "package-lock.json", ".npmrc"];

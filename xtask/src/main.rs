@@ -58,7 +58,8 @@ const USAGE: &str = "usage: cargo xtask check | test | install | docs | api | re
   interop  the real clients and servers of every revision, with those of the Rust SDK, and published servers; writes docs/interop.md
   bench    our server and client beside others and the bare limit, instructions and calls/s; writes docs/performance.md
   bench gateway
-           the gateway beside a bare proxy: CPU, latency, calls/s, instructions; writes docs/gateway-performance.md
+           the gateway beside a bare proxy and proxies of others: CPU, latency, calls/s, instructions; then the gateway
+           under overload; writes docs/gateway-performance.md
   budgets [--write]
            the instructions of a call in a debug build against bench/budgets.txt; --write writes the file
   adapters the adapters for agent frameworks in adapters/, a workspace of their own, with their tests

@@ -1,8 +1,8 @@
 //! Our server, as any author gets it with all duties on: over stdio, with tools that break each duty.
 //!
-//! `ours [--http] [--tools N] [--quota N] [--audit FOLDER] [--without-secrets] [--layers N]`: lists N tools at least, lets each
-//! be called N times a century, records in a folder instead of as events that nobody hears, looks for no secrets in answers,
-//! adds N layers of a function.
+//! `ours [--http] [--core N] [--tools N] [--quota N] [--audit FOLDER] [--without-secrets] [--layers N]`: lists N tools at
+//! least, lets each be called N times a century, records in a folder instead of as events that nobody hears, looks for no
+//! secrets in answers, adds N layers of a function.
 
 use hyper_util::service::TowerToHyperService;
 use std::{
@@ -154,6 +154,7 @@ fn server() -> Server {
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     std::panic::set_hook(Box::new(|_| {}));
+    toolgate_bench::stay()?;
     if !has("--http") {
         toolgate::stdio(server()).await?;
         return Ok(());

@@ -61,6 +61,11 @@ impl Http {
         format!("http://127.0.0.1:{}/mcp", self.port)
     }
 
+    /// Its port.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
     /// Its process.
     pub fn pid(&self) -> u32 {
         self.child.id()
@@ -126,11 +131,7 @@ impl Http {
     }
 
     fn send(&self, stream: &mut BufReader<TcpStream>, headers: &str, body: &str) {
-        let text = format!(
-            "POST /mcp HTTP/1.1\r\nhost: 127.0.0.1:{}\r\ncontent-type: application/json\r\naccept: application/json, text/event-stream\r\n{headers}content-length: {}\r\n\r\n{body}",
-            self.port,
-            body.len()
-        );
+        let text = format!("{}{body}", head(self.port, headers, body.len()));
         let sent = stream.get_mut().write_all(text.as_bytes());
         sent.expect("it reads");
     }
@@ -167,8 +168,15 @@ fn port(said: &str) -> Option<u16> {
     }
 }
 
+/// The head of a request with more headers and a body of this length.
+pub fn head(port: u16, headers: &str, length: usize) -> String {
+    format!(
+        "POST /mcp HTTP/1.1\r\nhost: 127.0.0.1:{port}\r\ncontent-type: application/json\r\naccept: application/json, text/event-stream\r\n{headers}content-length: {length}\r\n\r\n"
+    )
+}
+
 /// The headers that repeat what the body says.
-fn headers(line: &str) -> String {
+pub fn headers(line: &str) -> String {
     let body: Value = serde_json::from_str(line).expect("JSON");
     let method = body["method"].as_str().unwrap_or_default();
     let mut headers = format!("mcp-protocol-version: 2026-07-28\r\nmcp-method: {method}\r\n");

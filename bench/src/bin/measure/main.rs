@@ -5,7 +5,8 @@
 //! or more than five rounds.
 //! `measure count WORKLOAD PEER` counts the instructions of one call and `measure system WORKLOAD PEER` its system calls;
 //! `measure gateway` measures the gateway, with the same options; `measure gateway-time WORKLOAD GATEWAY` and
-//! `measure gateway-count WORKLOAD GATEWAY` measure one row of it.
+//! `measure gateway-count WORKLOAD GATEWAY` measure one row of it;
+//! `measure gateway-overload [--write PAGE] [--only WORD]` measures the gateway under more load than it can serve.
 //! `measure budgets FILE` compares the instructions of a call with the budgets of the file; with `--write`, it writes them.
 //! `measure time WORKLOAD PEER` says the calls/s; `measure cold PEER` how long a start takes, and `measure idle PEER` what a
 //! session and a stream take up.
@@ -63,6 +64,13 @@ fn main() {
             let rows = gateway::rows(&whole.only, whole.rounds, whole.clock);
             if let Some(path) = toolgate_bench::word("--write") {
                 gateway::write(&path, &rows).expect("the page");
+            }
+        }
+        ["gateway-overload", ..] => {
+            let only = toolgate_bench::word("--only").unwrap_or_default();
+            let figures = gateway::overload::figures(&only);
+            if let Some(path) = toolgate_bench::word("--write") {
+                gateway::overload::write(&path, &figures).expect("the page");
             }
         }
         ["cold", peer] => {

@@ -122,10 +122,20 @@ pub fn write(path: &str, rows: &[Row], sizes: &[Size]) -> io::Result<()> {
 
 /// Puts measured text into the page; what stands around it stays.
 pub fn write_measured(path: &str, text: &str) -> io::Result<()> {
+    write_between(path, BEGIN, text)
+}
+
+/// The same in a section with markers of its own.
+pub fn write_section(path: &str, section: &str, text: &str) -> io::Result<()> {
+    let begin = format!("<!-- measured {section}: written by `cargo xtask bench` -->\n");
+    write_between(path, &begin, text)
+}
+
+fn write_between(path: &str, begin: &str, text: &str) -> io::Result<()> {
     let page = fs::read_to_string(path)?;
-    let (head, rest) = page.split_once(BEGIN).ok_or(io::ErrorKind::InvalidData)?;
+    let (head, rest) = page.split_once(begin).ok_or(io::ErrorKind::InvalidData)?;
     let (_, tail) = rest.split_once(END).ok_or(io::ErrorKind::InvalidData)?;
-    fs::write(path, format!("{head}{BEGIN}{text}{END}{tail}"))
+    fs::write(path, format!("{head}{begin}{text}{END}{tail}"))
 }
 
 /// The tables in turn, each under its words.

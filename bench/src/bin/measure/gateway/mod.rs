@@ -1,7 +1,9 @@
 //! The gateway between a client and a bare server, beside a bare proxy and beside no proxy.
 
+pub mod overload;
 mod page;
 mod proxy;
+mod registry;
 mod usage;
 
 use crate::{
@@ -241,7 +243,7 @@ pub fn time(load: &str, proxy: &str) {
     stay(cores()[0]);
     let mut running = proxy.start(load, None, || stay(own));
     stay(cores()[0]);
-    let calls = load.load.timed;
+    let calls = load.load.timed / proxy.share;
     load.open(&mut running);
     let first = load.load.flight + calls / 10;
     load::answered_with(&load.load, 1..=first, &mut running.wire, &mut |_, _| {});

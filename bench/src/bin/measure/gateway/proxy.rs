@@ -1,6 +1,6 @@
 //! Gateways that are measured, and the servers behind them.
 
-use super::GatewayLoad;
+use super::{GatewayLoad, registry::RegistryProxy};
 use crate::{http::Http, peer::Peer, wire::Wire};
 use std::{
     fs,
@@ -16,6 +16,8 @@ pub struct Proxy {
     pub name: &'static str,
     /// Its program.
     kind: Kind,
+    /// It is timed with this part of the calls, if it is slow.
+    pub share: u64,
 }
 
 enum Kind {
@@ -30,27 +32,45 @@ enum Kind {
         /// True if the data directory is on a disk; otherwise it is in memory (tmpfs).
         disk: bool,
     },
+    /// A proxy of others, in front of our server.
+    Registry(RegistryProxy),
 }
 
 /// All of them; the second one is the anchor.
-pub const PROXIES: [Proxy; 6] = [
+pub const PROXIES: [Proxy; 8] = [
     Proxy {
         name: "direct",
         kind: Kind::Direct,
+        share: 1,
     },
     Proxy {
         name: "bare proxy",
         kind: Kind::Bare,
+        share: 1,
     },
     toolgate("toolgate, tmpfs, end", "end", false),
     toolgate("toolgate, tmpfs, strict", "strict", false),
     toolgate("toolgate, disk, end", "end", true),
     toolgate("toolgate, disk, strict", "strict", true),
+    Proxy {
+        name: "mcp-proxy 6.7 (server: `ours`)",
+        kind: Kind::Registry(RegistryProxy::McpProxy),
+        share: 8,
+    },
+    Proxy {
+        name: "FastMCP 4.1 proxy (server: `ours`)",
+        kind: Kind::Registry(RegistryProxy::FastMcp),
+        share: 100,
+    },
 ];
 
 const fn toolgate(name: &'static str, audit: &'static str, disk: bool) -> Proxy {
     let kind = Kind::Toolgate { audit, disk };
-    Proxy { name, kind }
+    Proxy {
+        name,
+        kind,
+        share: 1,
+    }
 }
 
 /// A gateway that runs, with the server behind it.
@@ -66,12 +86,25 @@ pub struct Running {
 impl Proxy {
     /// Returns whether it can stand in front of the server of this workload.
     pub fn takes(&self, load: &GatewayLoad) -> bool {
-        !load.stdio || matches!(self.kind, Kind::Toolgate { .. })
+        match &self.kind {
+            Kind::Direct | Kind::Bare => !load.stdio,
+            Kind::Toolgate { .. } => true,
+            Kind::Registry(proxy) => proxy.takes(load),
+        }
     }
 
-    /// Returns whether callgrind counts its instructions: the disk makes no difference to them.
+    /// Returns whether callgrind counts its instructions: the disk makes no difference to them, and those of a script are
+    /// its interpreter's.
     pub fn is_counted(&self) -> bool {
-        !matches!(self.kind, Kind::Direct | Kind::Toolgate { disk: true, .. })
+        matches!(self.kind, Kind::Bare | Kind::Toolgate { disk: false, .. })
+    }
+
+    /// Returns the command of the server, unless the gateway starts it.
+    fn server(&self, load: &GatewayLoad) -> Option<Command> {
+        match &self.kind {
+            Kind::Registry(proxy) => proxy.server(load),
+            _ => (!load.stdio).then(|| upstream(load, "bare_http")),
+        }
     }
 
     /// Starts the server, and this gateway in front of it. `enter` is called between the two, and `wrap` stands before the
@@ -82,7 +115,7 @@ impl Proxy {
         wrap: Option<Command>,
         enter: impl FnOnce(),
     ) -> Running {
-        let upstream = (!load.stdio).then(|| Http::start(upstream(load, "bare_http")));
+        let upstream = self.server(load).map(Http::start);
         enter();
         let url = upstream.as_ref().map(Http::url);
         let (command, data) = match (&self.kind, url) {
@@ -106,6 +139,7 @@ impl Proxy {
                 let data = data_directory(*disk);
                 (gateway(load, audit, url, &data), Some(data))
             }
+            (Kind::Registry(proxy), url) => (proxy.command(load, url), None),
         };
         let command = match wrap {
             None => command,
@@ -150,7 +184,6 @@ fn upstream(load: &GatewayLoad, program: &str) -> Command {
 
 /// The command of the gateway, with its config and an empty data directory.
 fn gateway(load: &GatewayLoad, audit: &str, url: Option<String>, data: &Path) -> Command {
-    fs::create_dir_all(data).expect("a data directory");
     let server = match url {
         Some(url) => format!("url = {url:?}\n"),
         None => {
@@ -162,6 +195,12 @@ fn gateway(load: &GatewayLoad, audit: &str, url: Option<String>, data: &Path) ->
     let config = format!(
         "{MOST}\n[audit]\nmode = \"{audit}\"\n\n[server.bare]\nprefix = \"\"\n{server}\n[[rule]]\ntools = [\"bare.*\"]\naction = \"allow\"\n"
     );
+    serve(&config, data)
+}
+
+/// The command of the gateway with a config; `data` becomes a directory for both.
+pub fn serve(config: &str, data: &Path) -> Command {
+    fs::create_dir_all(data).expect("a data directory");
     let file = data.join("toolgate.toml");
     fs::write(&file, config).expect("a config");
     let mut command = Command::new(program());
@@ -183,7 +222,7 @@ fn program() -> PathBuf {
 }
 
 /// An empty directory on a disk, or in memory.
-fn data_directory(disk: bool) -> PathBuf {
+pub fn data_directory(disk: bool) -> PathBuf {
     let parent = match disk {
         true => Path::new(env!("CARGO_MANIFEST_DIR")).join("target/data"),
         false => PathBuf::from("/dev/shm"),
@@ -194,7 +233,7 @@ fn data_directory(disk: bool) -> PathBuf {
 }
 
 /// Starts the gateway and waits until it names its endpoint.
-fn listening(mut command: Command) -> Http {
+pub fn listening(mut command: Command) -> Http {
     command.stdin(Stdio::null()).stdout(Stdio::null());
     let mut child: Child = command
         .stderr(Stdio::piped())
