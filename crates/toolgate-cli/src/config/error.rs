@@ -32,11 +32,13 @@ impl ConfigText<'_> {
     /// Returns line and column of a byte offset, both from 1; columns count characters.
     pub(super) fn line_and_column(&self, offset: usize) -> (usize, usize) {
         let bytes = self.text.as_bytes();
-        let before = String::from_utf8_lossy(&bytes[..offset.min(bytes.len())]);
-        let line_start = before.rfind('\n').map_or(0, |at| at + 1);
+        let before = &bytes[..offset.min(bytes.len())];
+        let line_start = before.iter().rposition(|byte| *byte == b'\n');
+        let line = String::from_utf8_lossy(&before[line_start.map_or(0, |at| at + 1)..]);
+        // Counting bytes is fast; a file with many rules needs the line of each one.
         (
-            before.matches('\n').count() + 1,
-            before[line_start..].chars().count() + 1,
+            before.iter().filter(|byte| **byte == b'\n').count() + 1,
+            line.chars().count() + 1,
         )
     }
 
