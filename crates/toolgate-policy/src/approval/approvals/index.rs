@@ -35,12 +35,11 @@ impl ApprovalIndex {
         self.approvals.iter_mut().find(bound)
     }
 
-    /// Merges the rows of the store into the index, including those of other processes, and drops approvals that the
+    /// Merges the approvals of the store into the index, including those of other processes, and drops those that the
     /// store no longer has.
-    pub(super) fn merge_rows(
+    pub(super) fn merge_approvals(
         &mut self,
         approvals: Vec<StateRow>,
-        grants: Vec<StateRow>,
         times: (SystemTime, Duration),
     ) {
         let there = |slip: &PendingApproval| approvals.iter().any(|row| *row.key == *slip.id);
@@ -68,10 +67,24 @@ impl ApprovalIndex {
                 }
             }
         }
-        self.grants = grants
-            .iter()
-            .filter_map(StoredApprovalGrant::read)
-            .collect();
+    }
+
+    /// Brings the grants to the versions of the store, in the order of their ids. Reads only those that changed: each use
+    /// of a grant changes one of them.
+    pub(super) fn merge_grants(
+        &mut self,
+        versions: &[(String, u64)],
+        row: impl Fn(&str) -> Option<StateRow>,
+    ) {
+        let mut known = std::mem::take(&mut self.grants).into_iter().peekable();
+        let current = versions.iter().filter_map(|(id, version)| {
+            while known.next_if(|grant| *grant.view.id < **id).is_some() {}
+            match known.next_if(|grant| *grant.view.id == **id) {
+                Some(grant) if grant.version == *version => Some(grant),
+                _ => StoredApprovalGrant::read(&row(id)?),
+            }
+        });
+        self.grants = current.collect();
     }
 
     /// Returns the denial of this call, if an approver denied it. An identical call with another id consumes the denial
