@@ -33,6 +33,7 @@ pub struct Bare {
     discover: String,
     /// Padding at the end of the text of each result.
     padding: String,
+    structured: bool,
     breaking: Option<Breaking>,
 }
 
@@ -51,12 +52,16 @@ impl Default for Bare {
 
 impl Bare {
     /// With as many tools as the command line says; with `--breaking` those come first that break duties of clients. With
-    /// `--padding N`, the text of each result ends with so many bytes.
+    /// `--structured` the first one has an output schema. With `--padding N`, the text of each result ends with so many bytes.
     pub fn new() -> Bare {
         let list = |first: Vec<serde_json::Value>| {
             let count = crate::number("--tools").unwrap_or(0) as usize;
             let more = crate::many(count.saturating_sub(first.len()));
-            let tools = [first, more].concat();
+            let mut tools = [first, more].concat();
+            if let (true, Some(first)) = (crate::has("--structured"), tools.first_mut()) {
+                first["outputSchema"] = json!({"type": "object", "required": ["text"],
+                    "properties": {"text": {"type": "string"}}});
+            }
             json!({"resultType": "complete", "tools": tools, "ttlMs": 0, "cacheScope": "private"})
         };
         let breaking = crate::has("--breaking").then(|| Breaking {
@@ -73,6 +78,7 @@ impl Bare {
             list: list.to_string(),
             discover: discover.to_string(),
             padding: crate::padding(crate::number("--padding").unwrap_or(0) as usize),
+            structured: crate::has("--structured"),
             breaking,
         }
     }
@@ -122,7 +128,13 @@ impl Bare {
                 let text = text.map_or("\"\"", RawValue::get);
                 out.extend_from_slice(text.strip_suffix('"').unwrap_or(text).as_bytes());
                 out.extend_from_slice(self.padding.as_bytes());
-                out.extend_from_slice(b"\"}]}");
+                out.extend_from_slice(b"\"}]");
+                if self.structured {
+                    out.extend_from_slice(br#","structuredContent":{"text":"#);
+                    out.extend_from_slice(text.as_bytes());
+                    out.extend_from_slice(b"}");
+                }
+                out.extend_from_slice(b"}");
             }
             ("tools/list", _) => out.extend_from_slice(self.list().as_bytes()),
             _ => out.extend_from_slice(self.discover.as_bytes()),

@@ -1,6 +1,6 @@
 //! `cargo xtask bench`: our server and client beside others and beside the bare limit; writes `docs/performance.md`.
-//! `cargo xtask bench gateway`: the gateway beside a bare proxy and proxies of others, and under overload; writes
-//! `docs/gateway-performance.md`.
+//! `cargo xtask bench gateway`: the gateway beside a bare proxy and proxies of others, under overload, and as it
+//! grows; writes `docs/gateway-performance.md`.
 //! `cargo xtask budgets`: the instructions of a call beside the committed ones.
 
 use crate::install;
@@ -47,16 +47,23 @@ pub(crate) fn all(report: &mut Report, gateway: bool) {
         report.step("the gateway", || must(&mut build_gateway()));
         report.step("the proxies of others", install::proxies);
     }
-    let measure = |words: &[&str], page: &str| {
-        let mut measure = command(folder.join("target/release/measure"));
-        must(measure.args(words).arg("--write").arg(root().join(page)))
+    let (page, parts): (_, &[&[&str]]) = match gateway {
+        true => (
+            "docs/gateway-performance.md",
+            &[
+                &["gateway"],
+                &["gateway-overload"],
+                &["gateway-growth"],
+                &["gateway-duties"],
+            ],
+        ),
+        false => ("docs/performance.md", &[&[]]),
     };
-    if gateway {
-        let page = "docs/gateway-performance.md";
-        report.step("the figures", || measure(&["gateway"], page));
-        report.step("the overload", || measure(&["gateway-overload"], page));
-    } else {
-        report.step("the figures", || measure(&[], "docs/performance.md"));
+    for part in parts {
+        report.step(part.first().unwrap_or(&"the figures"), || {
+            let mut measure = command(folder.join("target/release/measure"));
+            must(measure.args(*part).arg("--write").arg(root().join(page)))
+        });
     }
 }
 

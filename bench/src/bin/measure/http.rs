@@ -21,6 +21,8 @@ pub struct Http {
     busy: VecDeque<BufReader<TcpStream>>,
     /// The sessions of 2025-11-25, used in turn.
     sessions: VecDeque<String>,
+    /// The header with the credentials, if there are any.
+    credentials: String,
 }
 
 const OPEN: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"bench","version":"1.0.0"}}}"#;
@@ -53,7 +55,14 @@ impl Http {
             free: Vec::new(),
             busy: VecDeque::new(),
             sessions: VecDeque::new(),
+            credentials: String::new(),
         }
+    }
+
+    /// Sends a bearer token with each request.
+    pub fn authorize(&mut self, token: Option<&str>) {
+        let header = |token| format!("authorization: Bearer {token}\r\n");
+        self.credentials = token.map(header).unwrap_or_default();
     }
 
     /// Its address.
@@ -82,6 +91,11 @@ impl Http {
         receive(&mut stream, &mut answer);
         self.sessions.push_back(session);
         self.free.push(stream);
+    }
+
+    /// Closes the idle connections; the next request opens one.
+    pub fn reconnect(&mut self) {
+        self.free.clear();
     }
 
     /// A stream of 2026-07-28 on which the server tells what changes; it has begun.
@@ -131,7 +145,8 @@ impl Http {
     }
 
     fn send(&self, stream: &mut BufReader<TcpStream>, headers: &str, body: &str) {
-        let text = format!("{}{body}", head(self.port, headers, body.len()));
+        let headers = format!("{}{headers}", self.credentials);
+        let text = format!("{}{body}", head(self.port, &headers, body.len()));
         let sent = stream.get_mut().write_all(text.as_bytes());
         sent.expect("it reads");
     }

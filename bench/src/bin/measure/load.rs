@@ -21,7 +21,9 @@ pub struct Load {
     pub bytes: usize,
     /// Tools of the server, where they are many.
     pub tools: usize,
-    /// True if the tools are listed; otherwise the first one is called.
+    /// The tool that is called.
+    pub tool: &'static str,
+    /// True if the tools are listed instead.
     pub lists: bool,
     /// Sessions of 2025-11-25, used in turn; without any the peer speaks 2026-07-28.
     pub sessions: usize,
@@ -43,7 +45,7 @@ impl Load {
     /// A request of this workload.
     pub fn request(&self, id: u64) -> String {
         match self.lists {
-            false => self.call(id, "echo", &serde_json::json!({"text": self.text(id)})),
+            false => self.call(id, self.tool, &serde_json::json!({"text": self.text(id)})),
             true => self.message(id, "tools/list", ""),
         }
     }

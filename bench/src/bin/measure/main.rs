@@ -7,6 +7,9 @@
 //! `measure gateway` measures the gateway, with the same options; `measure gateway-time WORKLOAD GATEWAY` and
 //! `measure gateway-count WORKLOAD GATEWAY` measure one row of it;
 //! `measure gateway-overload [--write PAGE] [--only WORD]` measures the gateway under more load than it can serve.
+//! `measure gateway-growth [--only WORD] [--write PAGE]` measures the gateway with more servers, tools, rules, sessions, audit
+//! records or grants; `measure gateway-growth-count AXIS SIZE` and `measure gateway-growth-size AXIS SIZE` measure one row.
+//! `measure gateway-duties` measures what each check of a call costs; `measure gateway-duties-count CHECK BYTES` one row.
 //! `measure budgets FILE` compares the instructions of a call with the budgets of the file; with `--write`, it writes them.
 //! `measure time WORKLOAD PEER` says the calls/s; `measure cold PEER` how long a start takes, and `measure idle PEER` what a
 //! session and a stream take up.
@@ -28,6 +31,7 @@ mod whole;
 mod wire;
 mod workloads;
 
+use gateway::{duties, growth};
 use load::{Load, workload};
 use peer::{PEERS, Peer};
 use whole::Whole;
@@ -71,6 +75,30 @@ fn main() {
             let figures = gateway::overload::figures(&only);
             if let Some(path) = toolgate_bench::word("--write") {
                 gateway::overload::write(&path, &figures).expect("the page");
+            }
+        }
+        ["gateway-growth-count", axis, size] => {
+            apart::tell();
+            growth::count(axis, size);
+        }
+        ["gateway-growth-size", axis, size] => {
+            apart::tell();
+            growth::size(axis, size);
+        }
+        ["gateway-growth", ..] => {
+            let rows = growth::rows(&Whole::read().only);
+            if let Some(path) = toolgate_bench::word("--write") {
+                growth::write(&path, &rows).expect("the page");
+            }
+        }
+        ["gateway-duties-count", duty, bytes] => {
+            apart::tell();
+            duties::count(duty, bytes);
+        }
+        ["gateway-duties", ..] => {
+            let rows = duties::rows(&Whole::read().only);
+            if let Some(path) = toolgate_bench::word("--write") {
+                duties::write(&path, &rows).expect("the page");
             }
         }
         ["cold", peer] => {

@@ -112,28 +112,19 @@ pub fn thousands(count: f64) -> String {
 }
 
 /// Markers of each section; `measure` writes the text between them.
-const BEGIN: &str = "<!-- measured: written by `cargo xtask bench` -->\n";
+const BEGIN: &str = ": written by `cargo xtask bench` -->\n";
 const END: &str = "<!-- end of measured -->\n";
 
 /// Puts the rows into the page.
 pub fn write(path: &str, rows: &[Row], sizes: &[Size]) -> io::Result<()> {
-    write_measured(path, &table(rows, sizes))
+    write_measured(path, "measured", &table(rows, sizes))
 }
 
-/// Puts measured text into the page; what stands around it stays.
-pub fn write_measured(path: &str, text: &str) -> io::Result<()> {
-    write_between(path, BEGIN, text)
-}
-
-/// The same in a section with markers of its own.
-pub fn write_section(path: &str, section: &str, text: &str) -> io::Result<()> {
-    let begin = format!("<!-- measured {section}: written by `cargo xtask bench` -->\n");
-    write_between(path, &begin, text)
-}
-
-fn write_between(path: &str, begin: &str, text: &str) -> io::Result<()> {
+/// Replaces the text of a measured section of a page; `section` begins its first marker.
+pub fn write_measured(path: &str, section: &str, text: &str) -> io::Result<()> {
     let page = fs::read_to_string(path)?;
-    let (head, rest) = page.split_once(begin).ok_or(io::ErrorKind::InvalidData)?;
+    let begin = format!("<!-- {section}{BEGIN}");
+    let (head, rest) = page.split_once(&begin).ok_or(io::ErrorKind::InvalidData)?;
     let (_, tail) = rest.split_once(END).ok_or(io::ErrorKind::InvalidData)?;
     fs::write(path, format!("{head}{begin}{text}{END}{tail}"))
 }

@@ -14,6 +14,7 @@ const ECHO: Load = Load {
     flight: 1,
     bytes: 16,
     tools: 0,
+    tool: "echo",
     lists: false,
     sessions: 0,
     secrets: true,

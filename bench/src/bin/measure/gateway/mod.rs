@@ -1,9 +1,15 @@
 //! The gateway between a client and a bare server, beside a bare proxy and beside no proxy.
 
+mod audit_log;
+pub mod duties;
+mod grants;
+pub mod growth;
 pub mod overload;
 mod page;
+mod process;
 mod proxy;
 mod registry;
+mod trial;
 mod usage;
 
 use crate::{
@@ -42,6 +48,7 @@ const ECHO: GatewayLoad = GatewayLoad {
         flight: 1,
         bytes: 16,
         tools: 0,
+        tool: "echo",
         lists: false,
         sessions: 0,
         secrets: true,

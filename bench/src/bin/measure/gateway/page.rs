@@ -16,6 +16,7 @@ pub fn write(path: &str, rows: &[GatewayRow]) -> io::Result<()> {
     let lines: Vec<String> = rows.iter().map(|row| row.in_table(&of_load(row))).collect();
     write_measured(
         path,
+        "measured",
         &format!("{}\n{HEAD}\n{}\n\n", occasion(), lines.join("\n")),
     )
 }

@@ -1,14 +1,12 @@
 //! Gateways that are measured, and the servers behind them.
 
-use super::{GatewayLoad, registry::RegistryProxy};
-use crate::{http::Http, peer::Peer, wire::Wire};
-use std::{
-    fs,
-    io::{BufRead, BufReader},
-    path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
-    thread,
+use super::{
+    GatewayLoad,
+    process::{self, wrapped},
+    registry::RegistryProxy,
 };
+use crate::{http::Http, peer::Peer, wire::Wire};
+use std::{fs, path::PathBuf, process::Command};
 
 /// What stands between the client and the server.
 pub struct Proxy {
@@ -118,7 +116,7 @@ impl Proxy {
         let upstream = self.server(load).map(Http::start);
         enter();
         let url = upstream.as_ref().map(Http::url);
-        let (command, data) = match (&self.kind, url) {
+        let (http, data) = match (&self.kind, url) {
             (Kind::Direct, _) => {
                 let http = upstream.expect("a server over HTTP");
                 let (pid, wire) = (http.pid(), Wire::Http(http));
@@ -133,24 +131,17 @@ impl Proxy {
             (Kind::Bare, url) => {
                 let mut command = Peer::beside("bare_proxy");
                 command.arg("--url").arg(url.expect("a server over HTTP"));
-                (command, None)
+                (Http::start(wrapped(command, wrap)), None)
             }
             (Kind::Toolgate { audit, disk }, url) => {
-                let data = data_directory(*disk);
-                (gateway(load, audit, url, &data), Some(data))
+                let folder = process::new_folder(*disk);
+                let http = process::start(&config(load, audit, url), &folder, wrap);
+                (http, Some(folder))
             }
-            (Kind::Registry(proxy), url) => (proxy.command(load, url), None),
-        };
-        let command = match wrap {
-            None => command,
-            Some(mut wrap) => {
-                wrap.arg(command.get_program()).args(command.get_args());
-                wrap
+            (Kind::Registry(proxy), url) => {
+                let command = proxy.command(load, url);
+                (Http::start(wrapped(command, wrap)), None)
             }
-        };
-        let http = match data {
-            None => Http::start(command),
-            Some(_) => listening(command),
         };
         let (pid, wire) = (http.pid(), Wire::Http(http));
         Running {
@@ -182,8 +173,8 @@ fn upstream(load: &GatewayLoad, program: &str) -> Command {
     command
 }
 
-/// The command of the gateway, with its config and an empty data directory.
-fn gateway(load: &GatewayLoad, audit: &str, url: Option<String>, data: &Path) -> Command {
+/// The config of the gateway.
+fn config(load: &GatewayLoad, audit: &str, url: Option<String>) -> String {
     let server = match url {
         Some(url) => format!("url = {url:?}\n"),
         None => {
@@ -192,70 +183,10 @@ fn gateway(load: &GatewayLoad, audit: &str, url: Option<String>, data: &Path) ->
             format!("command = {:?}\n", words.collect::<Vec<_>>())
         }
     };
-    let config = format!(
+    format!(
         "{MOST}\n[audit]\nmode = \"{audit}\"\n\n[server.bare]\nprefix = \"\"\n{server}\n[[rule]]\ntools = [\"bare.*\"]\naction = \"allow\"\n"
-    );
-    serve(&config, data)
-}
-
-/// The command of the gateway with a config; `data` becomes a directory for both.
-pub fn serve(config: &str, data: &Path) -> Command {
-    fs::create_dir_all(data).expect("a data directory");
-    let file = data.join("toolgate.toml");
-    fs::write(&file, config).expect("a config");
-    let mut command = Command::new(program());
-    command.arg("serve").args(["--listen", "127.0.0.1:0"]);
-    command.arg("--config").arg(file);
-    command.arg("--data").arg(data.join("data"));
-    command
+    )
 }
 
 /// Limits that no workload reaches; all of them stay on.
-const MOST: &str = "[limits]\nrate = \"1000000/s\"\nsessions = 4096\ncalls_per_caller = 256\n";
-
-/// The program, which `cargo xtask bench` builds.
-fn program() -> PathBuf {
-    let given = std::env::var_os("TOOLGATE_PROGRAM").map(PathBuf::from);
-    given.unwrap_or_else(|| {
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("target/gateway/dist/toolgate")
-    })
-}
-
-/// An empty directory on a disk, or in memory.
-pub fn data_directory(disk: bool) -> PathBuf {
-    let parent = match disk {
-        true => Path::new(env!("CARGO_MANIFEST_DIR")).join("target/data"),
-        false => PathBuf::from("/dev/shm"),
-    };
-    let folder = parent.join(format!("toolgate-bench-{}", std::process::id()));
-    let _ = fs::remove_dir_all(&folder);
-    folder
-}
-
-/// Starts the gateway and waits until it names its endpoint.
-pub fn listening(mut command: Command) -> Http {
-    command.stdin(Stdio::null()).stdout(Stdio::null());
-    let mut child: Child = command
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("the gateway starts; `cargo xtask bench` builds it");
-    let mut lines = BufReader::new(child.stderr.take().expect("its errors")).lines();
-    let mut said = Vec::new();
-    let port = lines.by_ref().map_while(Result::ok).find_map(|line| {
-        let port = line.strip_prefix("MCP endpoint").and_then(|url| {
-            url.trim()
-                .strip_suffix("/mcp")?
-                .rsplit(':')
-                .next()?
-                .parse()
-                .ok()
-        });
-        said.push(line);
-        port
-    });
-    thread::spawn(move || lines.for_each(drop));
-    Http::connect(
-        child,
-        port.unwrap_or_else(|| panic!("no endpoint: {said:?}")),
-    )
-}
+pub const MOST: &str = "[limits]\nrate = \"1000000/s\"\nsessions = 4096\ncalls_per_caller = 256\n";

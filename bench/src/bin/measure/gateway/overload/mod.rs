@@ -8,7 +8,7 @@ mod page;
 mod refusals;
 mod steps;
 
-use super::{ECHO, proxy};
+use super::{ECHO, process};
 use crate::{
     http::{self, Http},
     load::{cores, stay},
@@ -141,14 +141,13 @@ impl Overloaded {
         let mut command = Peer::beside("bare_http");
         command.args(["--breaking", "--padding", &workload.padding.to_string()]);
         let upstream = Http::start(command);
-        let data = proxy::data_directory(false);
-        fs::create_dir_all(&data).expect("a data directory");
+        let data = process::new_folder(false);
         let config = format!(
             "[limits]\n{limits}\n[audit]\nmode = \"end\"\n\n[server.bare]\nprefix = \"\"\nurl = {:?}\n\n[[rule]]\ntools = [\"bare.*\"]\naction = \"allow\"\n",
             upstream.url()
         );
         stay(cores()[cores().len().min(2) - 1]);
-        let gateway = proxy::listening(proxy::serve(&config, &data));
+        let gateway = process::start(&config, &data, None);
         stay(cores()[0]);
         Overloaded {
             gateway,

@@ -1,7 +1,7 @@
 //! Tables of the overload on the page.
 
 use super::{OverloadFigures, Refusal, Reply, StepFigures, WorkloadFigures};
-use crate::page::{occasion, write_section};
+use crate::page::{occasion, write_measured};
 use std::{io, time::Duration};
 
 /// Columns of the steps.
@@ -33,7 +33,7 @@ pub fn write(path: &str, figures: &OverloadFigures) -> io::Result<()> {
         lines(WorkloadFigures::goals),
         refusals.join("\n"),
     );
-    write_section(path, "overload", &text)
+    write_measured(path, "measured overload", &text)
 }
 
 impl WorkloadFigures {
