@@ -299,9 +299,22 @@ impl Item {
 
     /// Returns a value derived from the item, computed once per type and cached in the item.
     pub fn cached<T: Any + Send + Sync>(&self, make: impl FnOnce(&Item) -> T) -> Arc<T> {
+        self.cached_while(|_| true, make)
+    }
+
+    /// Returns a value derived from the item and from something else, cached in the item as long as it is current.
+    ///
+    /// Computes the value again, and replaces the cached one, if `is_current` returns false.
+    #[doc(hidden)]
+    pub fn cached_while<T: Any + Send + Sync>(
+        &self,
+        is_current: impl FnOnce(&T) -> bool,
+        make: impl FnOnce(&Item) -> T,
+    ) -> Arc<T> {
         let own = TypeId::of::<T>();
         let kept = self.lock_cache().iter().find(|(of, _)| *of == own).cloned();
-        if let Some(Ok(kept)) = kept.map(|(_, kept)| kept.downcast()) {
+        let kept = kept.and_then(|(_, kept)| kept.downcast::<T>().ok());
+        if let Some(kept) = kept.filter(|kept| is_current(kept)) {
             return kept;
         }
         let made = Arc::new(make(self));

@@ -3,6 +3,7 @@
 pub(crate) mod cel;
 pub(crate) mod freeze;
 pub mod keys;
+pub(crate) mod matching;
 pub(crate) mod names;
 pub(crate) mod pattern;
 #[cfg(any(test, not(feature = "full-uri")))]

@@ -68,15 +68,15 @@ impl AccessRule {
         self.when.as_ref().is_some_and(late)
     }
 
-    fn matches(&self, caller: &Caller, names: &ItemNames) -> bool {
-        // The cheaper check comes first.
-        (self.callers.is_empty() || self.callers.iter().any(|p| p.matches(caller.name())))
-            && match self.action {
-                RuleAction::Allow => names.allowed_by(&self.tools, &self.except),
-                RuleAction::Ask | RuleAction::Deny => {
-                    names.restricted_by(&self.tools, &self.except)
-                }
-            }
+    fn matches_caller(&self, caller: &Caller) -> bool {
+        self.callers.is_empty() || self.callers.iter().any(|p| p.matches(caller.name()))
+    }
+
+    fn matches_item(&self, names: &ItemNames) -> bool {
+        match self.action {
+            RuleAction::Allow => names.allowed_by(&self.tools, &self.except),
+            RuleAction::Ask | RuleAction::Deny => names.restricted_by(&self.tools, &self.except),
+        }
     }
 }
 

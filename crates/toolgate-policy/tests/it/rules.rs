@@ -6,7 +6,9 @@ use std::sync::Arc;
 use toolgate_core::{
     Caller, DefinitionPin, Error, ErrorKind, Item, ListRequest, Outcome, PredictedOutcome, Service,
 };
-use toolgate_policy::{GlobPattern, OnInvalidOutput, PerServer, RateQuota, RuleAction};
+use toolgate_policy::{
+    AccessRule, AccessRules, GlobPattern, OnInvalidOutput, PerServer, RateQuota, RuleAction,
+};
 
 async fn refused(fixture: &PipelineFixture, name: &str, arguments: Value) -> Error {
     let before = fixture.reached();
@@ -47,6 +49,24 @@ async fn the_order_of_the_duties() {
         "circuit breaker",
     ];
     assert_eq!(duties, order);
+}
+
+/// An item caches the rules that match it. Another list of rules must not get those of the first one.
+#[test]
+fn every_list_of_rules_decides_on_the_same_item() {
+    let item = item(json!({"name": "save", "inputSchema": {"type": "object"}}));
+    let action_of = |rules: Vec<AccessRule>| {
+        let rules = AccessRules::new(rules);
+        rules.action_for_item(&Caller::new("a"), &item).0
+    };
+    for action in [RuleAction::Allow, RuleAction::Deny, RuleAction::Ask] {
+        let other = rule("demo.other", RuleAction::Deny);
+        assert_eq!(action_of(vec![other, rule("demo.save", action)]), action);
+    }
+    assert_eq!(
+        action_of(vec![rule("demo.other", RuleAction::Deny)]),
+        RuleAction::Ask
+    );
 }
 
 /// A tool of the server, as if it were pinned.

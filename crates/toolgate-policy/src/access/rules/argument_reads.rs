@@ -1,6 +1,6 @@
 //! Arguments of an item that access rules read.
 
-use crate::{ArgumentNames, GlobPattern, access::names};
+use crate::{ArgumentNames, GlobPattern, access::matching::MatchingRules};
 use std::sync::Arc;
 use toolgate_core::Item;
 
@@ -27,11 +27,10 @@ impl ArgumentReads {
         if self.rules.is_empty() {
             return all;
         }
-        let names = names::of(item, None);
-        let matching = self.rules.iter();
-        for rule in matching.filter(|rule| names.restricted_by(&rule.tools, &rule.except)) {
-            all.extend(&rule.names);
-        }
+        let matching = MatchingRules::of(&self.rules, item, None, |rule, names| {
+            names.restricted_by(&rule.tools, &rule.except)
+        });
+        matching.iter().for_each(|rule| all.extend(&rule.names));
         all
     }
 }

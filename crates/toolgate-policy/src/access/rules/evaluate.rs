@@ -1,7 +1,10 @@
 //! Evaluation of all access rules for one call or list entry.
 
 use super::{AccessRule, AccessRules, RuleAction};
-use crate::{CelCondition, ConditionFacts, access::names};
+use crate::{
+    CelCondition, ConditionFacts,
+    access::{matching::MatchingRules, names},
+};
 use serde_json::{Value, json};
 use toolgate_core::{Call, Caller, Item, Op};
 
@@ -46,11 +49,11 @@ impl AccessRules {
                 may_be_milder: false,
             };
         }
-        let names = names::of(item, uri);
-        let speaks = |rule: &&AccessRule| rule.matches(caller, &names);
+        let matching = MatchingRules::of(&self.rules, item, uri, AccessRule::matches_item);
+        let of_caller = |rule: &&AccessRule| rule.matches_caller(caller);
         let mut strictest: Option<(RuleAction, String)> = None;
         let (mut others, mut late) = (Vec::new(), false);
-        for rule in self.rules.iter().filter(speaks) {
+        for rule in matching.iter().filter(of_caller) {
             if rule.needs_call() && call.is_none() {
                 late |= rule.action != RuleAction::Deny;
                 continue;
