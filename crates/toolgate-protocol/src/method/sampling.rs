@@ -33,7 +33,7 @@ pub struct SamplingParams {
     pub model_preferences: ModelPreferences,
     /// Tools that the model may use. The server runs them, not the client.
     pub tools: Vec<Definition>,
-    /// How the model may use the tools.
+    /// Tool choice: how the model may use the tools.
     pub tool_choice: ToolChoice,
     /// Context of MCP servers that the server asks for: `none`, `thisServer` or `allServers` (deprecated).
     pub include_context: Option<String>,

@@ -7,7 +7,7 @@ use tokio::time::Instant;
 use toolgate_core::{CacheHint, ItemKind, Json};
 use toolgate_protocol::{dialect::Dialect, method::initialize::Implementation};
 
-/// What a client learned of its server: revision, capabilities, instructions and lists. Store it, and pass it to
+/// Discovery of a server, for reuse: revision, capabilities, instructions and lists. Store it, and pass it to
 /// [`ClientBuilder::discovery`](super::ClientBuilder::discovery) in a later run.
 ///
 /// With a stateless revision (2026-07-28), the client then connects without any request. With a session, it sends only

@@ -186,13 +186,13 @@ fn storage_key(id: &str) -> String {
     hex::encode(digest(&SHA256, id.as_bytes()).as_ref())
 }
 
-/// What is stored of a session.
+/// Stored state of a session.
 struct SessionRecord {
     caller: String,
     generation: Option<u64>,
     /// Time of its `initialize`, since the Unix epoch.
     created: Duration,
-    /// How often it was restored. It keeps the ids of its streams apart.
+    /// Number of times that the session was restored. It keeps the ids of its streams apart.
     restores: u32,
     params: Json,
 }
