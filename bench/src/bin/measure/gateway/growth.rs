@@ -1,4 +1,4 @@
-//! What a call costs where there is more of something: servers, tools, rules, sessions, audit records, grants.
+//! Growth: the cost of a call with more servers, tools, rules, sessions, audit records or grants.
 
 use super::{
     audit_log, grants, process,
@@ -15,7 +15,7 @@ const MOST: Duration = Duration::from_secs(480);
 /// Largest ratio of instructions that counts as flat.
 const FLAT: f64 = 1.10;
 
-/// Something of which there can be more.
+/// Growth axis: a quantity that grows.
 struct Axis {
     /// Name on the command line.
     name: &'static str,
