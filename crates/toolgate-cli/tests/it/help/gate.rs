@@ -8,6 +8,9 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
+/// Reads of an audit log that keeps growing.
+const MAX_AUDIT_READS: u32 = 20;
+
 /// The built program, not started yet.
 pub(crate) fn toolgate() -> Command {
     command(env!("CARGO_BIN_EXE_toolgate"))
@@ -304,6 +307,19 @@ impl Gate {
 
     /// All records, oldest first.
     pub(crate) fn audit(&self) -> Vec<Value> {
+        // Some records are written a few milliseconds after the answer to which they belong.
+        let mut records = self.audit_now();
+        for _ in 0..MAX_AUDIT_READS {
+            let known = records.len();
+            records = self.audit_now();
+            if records.len() == known {
+                break;
+            }
+        }
+        records
+    }
+
+    fn audit_now(&self) -> Vec<Value> {
         let out = self.cli(&["audit", "tail", "--json", "-n", "1000000"]);
         out.lines()
             .map(|line| serde_json::from_str(line).expect(line))

@@ -167,7 +167,8 @@ fn packages() -> Vec<PathBuf> {
     folders
 }
 
-/// Collects the files below a folder, in order, of 512 bytes to 512 KiB.
+/// Collects the files below a folder, in order, of 512 bytes to 512 KiB. Leaves out the packages of this workspace, which
+/// contain examples of secrets; `cargo xtask package` puts them beside those of others.
 fn files(folder: &Path, into: &mut Vec<PathBuf>) {
     let mut entries: Vec<PathBuf> = fs::read_dir(folder)
         .into_iter()
@@ -176,7 +177,11 @@ fn files(folder: &Path, into: &mut Vec<PathBuf>) {
         .map(|entry| entry.path())
         .collect();
     entries.sort();
-    for path in entries {
+    let is_own = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default();
+        name.to_string_lossy().starts_with("toolgate")
+    };
+    for path in entries.into_iter().filter(|path| !is_own(path)) {
         match fs::symlink_metadata(&path) {
             Ok(meta) if meta.is_dir() => files(&path, into),
             Ok(meta) if meta.is_file() && (512..512 * 1024).contains(&meta.len()) => {
