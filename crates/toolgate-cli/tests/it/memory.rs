@@ -256,7 +256,7 @@ fn no_kind_of_message_of_hostile_servers_breaks_the_printed_bound() {
     };
     let gate = Setup::config(config).start();
     // Those that find no room for their opening are started again, with growing pauses: 20 s on a quiet machine.
-    until("all servers run", LONG * 3, || {
+    until("all servers run", LONG * 6, || {
         let list = Modern::body(&json!(1), "tools/list", json!({}));
         let listed = Modern::ask(gate.port, None, &list).to_string();
         let up = |n: usize| listed.contains(&format!("\"s{n}_text\""));
