@@ -1,4 +1,4 @@
-//! What each check of a call costs: all that the config can turn off is off, and then each one is on alone.
+//! Cost of each check of a call: all that the config can turn off is off, and then each one is on alone.
 
 use super::trial::Trial;
 use crate::{

@@ -65,7 +65,7 @@ impl RegistryProxy {
         }
     }
 
-    /// What is there once it is installed.
+    /// Returns a path that exists once the proxy is installed.
     fn package(&self) -> PathBuf {
         installed().join(match self {
             RegistryProxy::McpProxy => "node/node_modules/mcp-proxy",

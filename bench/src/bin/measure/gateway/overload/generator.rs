@@ -22,7 +22,7 @@ const DRAIN: Duration = Duration::from_secs(5);
 /// First request number: all numbers have eight digits, so all requests have the same length.
 const FIRST: u64 = 10_000_000;
 
-/// What became of one request.
+/// Outcome of one request.
 pub struct Record {
     /// Scheduled time, since the start of the run.
     pub due: Duration,
@@ -51,7 +51,7 @@ impl Record {
 pub struct Step {
     /// Requests in a second.
     pub rate: f64,
-    /// How long.
+    /// Duration of the step.
     pub time: Duration,
 }
 
@@ -62,7 +62,7 @@ pub struct Generator {
     free: VecDeque<usize>,
     /// The request with number [`FIRST`].
     template: Vec<u8>,
-    /// Where the number stands in it.
+    /// Offsets of the number in the template.
     numbers: Vec<usize>,
     /// End of the text of an answer, after the text of the request.
     padding: Vec<u8>,

@@ -27,7 +27,7 @@ const CONNECTIONS: usize = 1000;
 /// Requests in flight when the capacity is measured.
 const FLIGHT: usize = 32;
 
-/// How long the capacity is measured.
+/// Duration of the measurement of the capacity.
 const CAPACITY_TIME: Duration = Duration::from_secs(4);
 
 /// A kind of calls.

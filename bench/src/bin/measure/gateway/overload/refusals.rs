@@ -4,7 +4,7 @@ use super::{FLIGHT, Overloaded, Workload, connection::Reply, steps};
 use crate::gateway::usage::Usage;
 use std::{io::Write, net::TcpStream, thread, time::Duration};
 
-/// How long one limit is measured.
+/// Duration of the measurement of one limit.
 const TIME: Duration = Duration::from_secs(3);
 
 /// Time for the call that uses up the limit to arrive.

@@ -11,7 +11,7 @@ use std::{collections::BTreeMap, fs, time::Duration};
 /// Offered load in each step, as a share of the capacity.
 const SHARES: [f64; 5] = [0.5, 1.0, 2.0, 3.0, 0.5];
 
-/// How long a step takes.
+/// Duration of a step.
 const STEP_TIME: Duration = Duration::from_secs(6);
 
 /// Length of the windows in which recovery is judged, and their number in a row.
