@@ -395,11 +395,8 @@ impl OperatorApi {
             );
         }
         *known = ids;
-        // There may be thousands of grants, and each use changes one.
-        if self.feed.is_watched() {
-            self.feed.send("grants", &self.grants());
-            self.feed.send("freezes", &self.freezes());
-        }
+        self.feed.send_with("grants", || self.grants());
+        self.feed.send_with("freezes", || self.freezes());
         self.cancel_settled();
     }
 
@@ -430,7 +427,7 @@ impl OperatorApi {
             }
         }
         self.collect_notes().await;
-        self.feed.send("servers", &self.server_status());
+        self.feed.send_with("servers", || self.server_status());
         self.send_pins();
     }
 }

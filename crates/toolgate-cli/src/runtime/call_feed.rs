@@ -147,11 +147,16 @@ impl CallFeed {
         let _ = self.feed.send((name, value.to_string()));
     }
 
-    /// Sends the state of a call to the console, if anybody watches.
-    fn send_call(&self, call: &DisplayedCall) {
+    /// Sends an event to the console. Builds its data only if the feed has a subscriber.
+    pub(crate) fn send_with(&self, name: &'static str, value: impl FnOnce() -> Value) {
         if self.is_watched() {
-            self.send("call", &call.json());
+            self.send(name, &value());
         }
+    }
+
+    /// Sends the state of a call to the console.
+    fn send_call(&self, call: &DisplayedCall) {
+        self.send_with("call", || call.json());
     }
 
     /// Stores the catalog of one item kind.

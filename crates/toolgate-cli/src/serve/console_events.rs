@@ -77,10 +77,8 @@ impl GatewayParts {
         let mut servers = self.supervisor.watch();
         while servers.changed().await.is_ok() {
             self.operator.collect_notes().await;
-            if self.operator.feed.is_watched() {
-                let status = self.operator.server_status();
-                self.operator.feed.send("servers", &status);
-            }
+            let status = || self.operator.server_status();
+            self.operator.feed.send_with("servers", status);
             // A server that writes a lot must not keep the gateway busy.
             tokio::time::sleep(MIN_EVENT_INTERVAL).await;
         }

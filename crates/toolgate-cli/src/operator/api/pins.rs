@@ -103,9 +103,7 @@ impl OperatorApi {
 
     /// Sends the open pins to the console.
     pub(super) fn send_pins(&self) {
-        if self.feed.is_watched() {
-            self.feed.send("pins", &self.open_pins());
-        }
+        self.feed.send_with("pins", || self.open_pins());
     }
 }
 

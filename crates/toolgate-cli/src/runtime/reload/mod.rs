@@ -104,7 +104,8 @@ impl ConfigReloader {
         let taken = self.apply(made, new, &before, because).await;
         // The last reference may be this one; dropping it ends servers that are no longer used.
         drop(before);
-        self.resources.backends.feed.send("policy", &self.status());
+        let feed = &self.resources.backends.feed;
+        feed.send_with("policy", || self.status());
         taken.map(|()| self.status())
     }
 
