@@ -277,6 +277,7 @@ async fn t78_a_greedy_caller_does_not_starve_the_polite_ones() {
     let at_once = ConcurrencyLimit::with_queue(ConcurrencyLimits {
         per_caller: 16,
         total: 32,
+        max_queued_per_caller: 64,
         ..ConcurrencyLimits::default()
     });
     let (alone, before) = twenty(&at_once).await;

@@ -50,9 +50,9 @@ const SMALL: Workload = Workload {
 const WORKLOADS: [Workload; 4] = [
     SMALL,
     Workload {
-        name: "overload-queue",
-        title: "results of 16 bytes, `waiting_per_caller = 1000`",
-        limits: "waiting_per_caller = 1000\n",
+        name: "overload-short-queue",
+        title: "results of 16 bytes, `waiting_per_caller = 64`",
+        limits: "waiting_per_caller = 64\n",
         ..SMALL
     },
     Workload {
