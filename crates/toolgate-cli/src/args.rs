@@ -13,6 +13,7 @@ mod keys;
 pub(crate) use decisions::{
     ApproveOptions, FreezeCommand, FreezeTarget, GrantsCommand, ThawCommand,
 };
+pub(crate) use help::command as command_line;
 pub(crate) use keys::KeysCommand;
 
 /// MCP gateway with policy, approvals and an audit log for every call
@@ -153,6 +154,23 @@ pub(crate) enum CliCommand {
     /// Read or verify the audit log
     #[command(subcommand)]
     Audit(AuditCommand),
+    /// Print the completions of a shell
+    ///
+    /// The shell then completes the commands and options of toolgate. The examples show where each shell looks for them.
+    Completions {
+        /// Shell
+        #[arg(value_enum, value_name = "SHELL")]
+        shell: clap_complete::Shell,
+    },
+    /// Print the man page of a command, or write all man pages into a directory
+    Man {
+        /// Command, such as `audit tail` [default: toolgate itself]
+        #[arg(value_name = "COMMAND", conflicts_with = "dir")]
+        command: Vec<String>,
+        /// Write all man pages into this directory
+        #[arg(long, value_name = "DIR")]
+        dir: Option<PathBuf>,
+    },
     /// Run the demo server over standard input and output
     DemoServer,
     /// Check the config and exit

@@ -41,6 +41,15 @@ toolgate run -- toolgate demo-server"),
     ("call", "\
 toolgate call demo.add '{\"a\": 1, \"b\": 2}'"),
     ("calls", "toolgate calls"),
+    ("completions", "\
+toolgate completions bash > ~/.local/share/bash-completion/completions/toolgate
+# In a directory of zsh's $fpath
+toolgate completions zsh > ~/.zfunc/_toolgate
+toolgate completions fish > ~/.config/fish/completions/toolgate.fish
+toolgate completions powershell >> $PROFILE"),
+    ("man", "\
+toolgate man audit tail | man -l -
+toolgate man --dir ~/.local/share/man/man1"),
     ("explain", "\
 # Find the rule that decides a call
 toolgate explain files.write_file '{\"path\": \"/srv/docs/plan.md\"}' --caller key:ci

@@ -12,6 +12,7 @@ mod logins;
 mod offline;
 mod pins;
 mod reload;
+mod shell_files;
 mod status;
 mod tasks;
 mod unavailable;
@@ -104,6 +105,8 @@ fn dispatch(cli: Cli) -> Result<ExitCode> {
             )
         }
         Some(CliCommand::DemoServer) => demo_server(),
+        Some(CliCommand::Completions { shell }) => shell_files::completions(*shell),
+        Some(CliCommand::Man { command, dir }) => shell_files::man(command, dir.as_deref()),
         Some(CliCommand::Check(wanted)) => check::run(&place, wanted),
         Some(CliCommand::Audit(wanted)) => audit::run(&place, &data()?, wanted),
         Some(CliCommand::Status) => status::run(&GatewaySockets::find(&data()?)?),

@@ -79,6 +79,7 @@ mod same_features;
 mod searching;
 mod secret_rules;
 mod server_errors;
+mod shells;
 mod sign_in;
 mod sign_in_alone;
 mod sign_in_links;

@@ -33,7 +33,7 @@ fn help_of(path: &str) -> String {
     format!("{}\n", lines.join("\n").trim_end())
 }
 
-/// Splits a command line like a shell: at spaces, with single quotes.
+/// Splits a command line like a shell: at spaces, with single quotes, up to a pipe or redirection.
 fn shell_words(line: &str) -> Vec<String> {
     let mut words = vec![];
     for (n, part) in line.split('\'').enumerate() {
@@ -42,6 +42,9 @@ fn shell_words(line: &str) -> Vec<String> {
             _ => words.extend(part.split_whitespace().map(str::to_owned)),
         }
     }
+    let is_operator = |word: &String| [">", ">>", "|"].contains(&word.as_str());
+    let end = words.iter().position(is_operator);
+    words.truncate(end.unwrap_or(words.len()));
     words
 }
 
