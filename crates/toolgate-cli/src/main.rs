@@ -15,6 +15,7 @@ mod banner;
 mod cli;
 mod config;
 mod console;
+mod hosts;
 mod oauth;
 mod operator;
 mod pretty_json;
