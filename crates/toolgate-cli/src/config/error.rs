@@ -55,7 +55,7 @@ impl ConfigText<'_> {
 }
 
 /// Returns `; did you mean "…"?` for a similar known name, else a list of at most 16 known names.
-pub(super) fn suggestion<'k>(given: &str, known: impl IntoIterator<Item = &'k str>) -> String {
+pub(crate) fn suggestion<'k>(given: &str, known: impl IntoIterator<Item = &'k str>) -> String {
     let known: Vec<&str> = known.into_iter().collect();
     let far = |name: &&str| strsim::damerau_levenshtein(&given.to_lowercase(), name);
     match known.iter().copied().min_by_key(far) {

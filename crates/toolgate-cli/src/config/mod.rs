@@ -58,7 +58,7 @@ pub(crate) use client_registration::{
     ClientCredential, ClientRegistration, PreregisteredClient, SignInParty,
 };
 pub(crate) use config_value::{ConfigValue, MAX_SECRET_FILE_BYTES};
-pub(crate) use error::ConfigError;
+pub(crate) use error::{ConfigError, suggestion as nearest_names};
 pub(crate) use glob::NameGlob;
 pub(crate) use limits::GatewayLimits;
 #[cfg(test)]
@@ -171,8 +171,7 @@ impl Config {
     /// # Errors
     /// The file cannot be read, is writable by others, or is invalid.
     pub(crate) fn load_file(path: &Path) -> Result<Config, ConfigError> {
-        let text = file::read(path, file::MAX_CONFIG_BYTES, FilePrivacy::Config);
-        let text = text.map_err(|text| ConfigError::new(path.display(), text))?;
+        let text = Config::read_text(path)?;
         let mut config = Config::parse(path, &text)?;
         if config.has_plaintext_secrets {
             file::read(path, file::MAX_CONFIG_BYTES, FilePrivacy::Secret)
@@ -182,6 +181,30 @@ impl Config {
         config.hash = Some(toolgate_protocol::hex::encode(
             ring::digest::digest(&ring::digest::SHA256, text.as_bytes()).as_ref(),
         ));
+        Ok(config)
+    }
+
+    /// Reads the text of a config file.
+    ///
+    /// # Errors
+    /// The file cannot be read or is writable by others.
+    pub(crate) fn read_text(path: &Path) -> Result<String, ConfigError> {
+        file::read(path, file::MAX_CONFIG_BYTES, FilePrivacy::Config)
+            .map_err(|text| ConfigError::new(path.display(), text))
+    }
+
+    /// Checks a text that is to become the config file of that path.
+    ///
+    /// # Errors
+    /// The text is too long or an invalid config.
+    pub(crate) fn check_text(path: &Path, text: &str) -> Result<Config, ConfigError> {
+        if text.len() as u64 > file::MAX_CONFIG_BYTES {
+            let limit = file::MAX_CONFIG_BYTES;
+            let why = format!("would be longer than {limit} bytes, which is the limit; shorten it");
+            return Err(ConfigError::new(path.display(), why));
+        }
+        let mut config = Config::parse(path, text)?;
+        config.remove_own_entries()?;
         Ok(config)
     }
 
