@@ -5,11 +5,13 @@
 use clap::{Args, FromArgMatches, Parser, Subcommand, error::ErrorKind};
 use std::{ffi::OsString, net::SocketAddr, path::PathBuf, time::Duration};
 
+mod connect;
 mod decisions;
 mod examples;
 mod help;
 mod keys;
 
+pub(crate) use connect::{ConnectOptions, DisconnectOptions};
 pub(crate) use decisions::{
     ApproveOptions, FreezeCommand, FreezeTarget, GrantsCommand, ThawCommand,
 };
@@ -154,6 +156,16 @@ pub(crate) enum CliCommand {
     /// Read or verify the audit log
     #[command(subcommand)]
     Audit(AuditCommand),
+    /// Put the gateway into the config of a host, such as Claude Code or Cursor
+    ///
+    /// Without HOST, lists the known hosts and whether they are connected. The host then starts the gateway, or with
+    /// --http connects to the one that runs. `toolgate disconnect` restores the file.
+    Connect(ConnectOptions),
+    /// Remove the gateway from the config of a host
+    ///
+    /// Restores the file as it was if nothing else changed it since. Otherwise removes only the gateway's entry and puts
+    /// the replaced servers back.
+    Disconnect(DisconnectOptions),
     /// Print the completions of a shell
     ///
     /// The shell then completes the commands and options of toolgate. The examples show where each shell looks for them.

@@ -10,6 +10,7 @@ compile_error!(
 mod unprinted;
 
 mod args;
+mod atomic_write;
 mod authentication;
 mod banner;
 mod cli;
@@ -20,6 +21,7 @@ mod config;
 )]
 mod config_edit;
 mod console;
+mod file_diff;
 mod hosts;
 mod oauth;
 mod operator;

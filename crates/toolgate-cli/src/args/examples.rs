@@ -41,6 +41,16 @@ toolgate run -- toolgate demo-server"),
     ("call", "\
 toolgate call demo.add '{\"a\": 1, \"b\": 2}'"),
     ("calls", "toolgate calls"),
+    ("connect", "\
+# List the known hosts
+toolgate connect
+toolgate connect claude-code
+# Show the change of the file for this project, without writing it
+toolgate connect cursor --project --dry-run
+# Connect to the gateway that `toolgate serve` runs
+toolgate connect vscode --http"),
+    ("disconnect", "\
+toolgate disconnect claude-code"),
     ("completions", "\
 toolgate completions bash > ~/.local/share/bash-completion/completions/toolgate
 # In a directory of zsh's $fpath

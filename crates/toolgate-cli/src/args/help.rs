@@ -21,6 +21,7 @@ pub(super) struct CommandGroup {
 #[rustfmt::skip]
 pub(super) const COMMAND_GROUPS: &[CommandGroup] = &[
     CommandGroup { heading: "Run", commands: &["serve", "run", "check", "config", "demo-server"] },
+    CommandGroup { heading: "Hosts", commands: &["connect", "disconnect"] },
     CommandGroup { heading: "Decide", commands: &["inbox", "approve", "deny", "stop", "grants", "freeze", "thaw"] },
     CommandGroup { heading: "Inspect", commands: &["status", "tools", "resources", "prompts", "call", "calls", "tasks", "explain"] },
     CommandGroup { heading: "Servers and sign-in", commands: &["pins", "login", "logout", "logins"] },

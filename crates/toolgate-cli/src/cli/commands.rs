@@ -2,8 +2,10 @@
 
 mod audit;
 mod check;
+mod connect;
 mod data_dir;
 mod decisions;
+mod disconnect;
 mod explain;
 mod items;
 mod keys;
@@ -105,6 +107,8 @@ fn dispatch(cli: Cli) -> Result<ExitCode> {
             )
         }
         Some(CliCommand::DemoServer) => demo_server(),
+        Some(CliCommand::Connect(wanted)) => connect::run(&place, wanted),
+        Some(CliCommand::Disconnect(wanted)) => disconnect::run(&place, wanted),
         Some(CliCommand::Completions { shell }) => shell_files::completions(*shell),
         Some(CliCommand::Man { command, dir }) => shell_files::man(command, dir.as_deref()),
         Some(CliCommand::Check(wanted)) => check::run(&place, wanted),

@@ -3,7 +3,6 @@
 //! An edit changes only the lines of its server. Every other byte stays, and so do the mode and the owner of the file.
 //! The normal config reader checks the result before it replaces the file.
 
-mod atomic_write;
 mod entry;
 mod layout;
 #[cfg(test)]
@@ -12,8 +11,8 @@ mod tests;
 #[cfg_attr(not(test), expect(unused_imports, reason = "see above"))]
 pub(crate) use entry::{EntryValue, ServerEntry};
 
+use crate::atomic_write::{DirectoryLock, create_directory, write_atomically};
 use crate::config::{Config, ConfigError, nearest_names};
-use atomic_write::{DirectoryLock, create_directory, write_atomically};
 use layout::Layout;
 use std::path::{Path, PathBuf};
 

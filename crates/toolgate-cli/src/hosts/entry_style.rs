@@ -19,8 +19,10 @@ pub(crate) struct EntryStyle {
     pub(crate) switch: Option<SwitchKey>,
     /// Form of a reference to an environment variable, if the host replaces them.
     pub(crate) variables: Option<VariableForm>,
-    /// Fields that every entry has besides, as JSON text, such as `"tools": ["*"]`.
-    pub(crate) required: &'static [(&'static str, &'static str)],
+    /// Key that names the environment variable with the bearer token, if the host has one.
+    pub(crate) token_variable: Option<&'static str>,
+    /// Lists that every entry has besides, such as `"tools": ["*"]`.
+    pub(crate) required: &'static [(&'static str, &'static [&'static str])],
 }
 
 /// Form of the command in an entry.

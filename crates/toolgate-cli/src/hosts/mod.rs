@@ -5,11 +5,19 @@
     reason = "`toolgate import` and `toolgate connect` use the table"
 )]
 
+mod connection;
 mod entry_style;
+mod entry_value;
+mod gateway_entry;
+mod host_document;
 mod host_paths;
 mod table;
 
+pub(crate) use connection::{ConnectionRecord, ConnectionStore, HostTarget, digest_digits};
 pub(crate) use entry_style::{CommandForm, EntryStyle, SwitchKey, VariableForm};
+pub(crate) use entry_value::EntryValue;
+pub(crate) use gateway_entry::{http_entry, process_entry};
+pub(crate) use host_document::{HostDocument, TakenServer};
 pub(crate) use host_paths::{HostPath, HostPlaces};
 pub(crate) use table::HOSTS;
 

@@ -17,6 +17,7 @@ const COMMON: EntryStyle = EntryStyle {
     headers: "headers",
     switch: Some(SwitchKey::Disabled),
     variables: None,
+    token_variable: None,
     required: &[],
 };
 
@@ -181,6 +182,7 @@ pub(crate) const HOSTS: &[Host] = &[
         ],
         style: EntryStyle {
             headers: "http_headers",
+            token_variable: Some("bearer_token_env_var"),
             switch: Some(SwitchKey::Enabled),
             ..COMMON
         },
@@ -407,7 +409,7 @@ pub(crate) const HOSTS: &[Host] = &[
             http_type: Some("http"),
             switch: None,
             variables: Some(VariableForm::Plain),
-            required: &[("tools", r#"["*"]"#)],
+            required: &[("tools", &["*"])],
             ..COMMON
         },
     },

@@ -19,6 +19,7 @@ mod clients;
 mod clock;
 mod concurrency_queue;
 mod config_limits;
+mod connect;
 mod console_login;
 mod console_page;
 mod crash;

@@ -14,7 +14,7 @@ const NEW_FILE_MODE: u32 = 0o600;
 const NEW_DIRECTORY_MODE: u32 = 0o700;
 
 /// Lock on the directory of a file, for the time between reading and writing the file.
-pub(super) struct DirectoryLock {
+pub(crate) struct DirectoryLock {
     _directory: File,
 }
 
@@ -23,7 +23,7 @@ impl DirectoryLock {
     ///
     /// # Errors
     /// The directory cannot be opened.
-    pub(super) fn acquire(file: &Path) -> Result<DirectoryLock, String> {
+    pub(crate) fn acquire(file: &Path) -> Result<DirectoryLock, String> {
         let directory = parent(file);
         let lock = || -> io::Result<File> {
             let opened = File::open(&directory)?;
@@ -44,7 +44,7 @@ impl DirectoryLock {
 ///
 /// # Errors
 /// It cannot be created.
-pub(super) fn create_directory(file: &Path) -> Result<(), String> {
+pub(crate) fn create_directory(file: &Path) -> Result<(), String> {
     let directory = parent(file);
     let created = DirBuilder::new()
         .recursive(true)
@@ -62,7 +62,7 @@ pub(super) fn create_directory(file: &Path) -> Result<(), String> {
 ///
 /// # Errors
 /// It cannot be written; the old file is then unchanged.
-pub(super) fn write_atomically(file: &Path, text: &str) -> Result<(), String> {
+pub(crate) fn write_atomically(file: &Path, text: &str) -> Result<(), String> {
     let name = file.file_name().unwrap_or_default().to_string_lossy();
     let temporary = parent(file).join(format!(".{name}.{}.tmp", std::process::id()));
     let written = replace(file, &temporary, text);

@@ -1,0 +1,226 @@
+//! `toolgate connect`: puts the gateway into the file of a host.
+
+use super::{CommandError, Result, absolute, data_dir::DataLocation, print};
+use crate::{
+    args::ConnectOptions,
+    config::{ConfigSource, nearest_names},
+    file_diff::unified_diff,
+    hosts::{
+        ConnectionRecord, ConnectionStore, EntryValue, HOSTS, Host, HostPlaces, HostScope,
+        HostTarget, digest_digits, http_entry, process_entry,
+    },
+};
+use std::{env, process::ExitCode};
+
+/// Connects a host, or lists the hosts.
+pub(super) fn run(place: &DataLocation<'_>, options: &ConnectOptions) -> Result<ExitCode> {
+    let Some(id) = &options.host else {
+        return list(place);
+    };
+    let target = target(id, options.project)?;
+    let store = ConnectionStore::new(&place.data()?);
+    let entry = gateway_entry(place, options, target.host)?;
+    let before = target.read()?;
+    let mut document = target.parse(before.as_deref())?;
+    let (name, file) = (&options.name, target.path.display());
+    if document.has_entry(name, &entry) {
+        eprintln!(
+            "toolgate: {} is already connected: {file}",
+            target.host.name
+        );
+        return Ok(ExitCode::SUCCESS);
+    }
+    let stored = store.load(&target)?;
+    let is_ours = stored.as_ref().is_some_and(|record| record.name == *name);
+    if document.entry_text(name).is_some() {
+        if !is_ours {
+            return Err(CommandError::Failure(format!(
+                "{file} already has a server {name:?} that `toolgate connect` did not write; choose another name with --name, or remove that server"
+            )));
+        }
+        document.take(name);
+    }
+    let created_keys = document
+        .add(name, &entry)
+        .map_err(|why| format!("{file} {why}; correct it"))?;
+    let after = document.text();
+    if options.dry_run {
+        return print(&unified_diff(&file.to_string(), before.as_deref(), &after));
+    }
+    let record = record(
+        stored,
+        &target,
+        name,
+        before.as_deref(),
+        created_keys,
+        &after,
+    );
+    let backup = before.as_deref().filter(|_| record.is_first);
+    store.save(&target, &record.value, backup)?;
+    target.replace(before.as_deref(), &after)?;
+    eprint!(
+        "{}",
+        connected_text(
+            &target,
+            options,
+            backup.map(|_| store.backup_path(&target).display().to_string())
+        )
+    );
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Record to store, and whether it is the first one of the file.
+struct NewRecord {
+    value: ConnectionRecord,
+    is_first: bool,
+}
+
+/// Returns the record of this change. A second change of the same file keeps the backup of the first.
+fn record(
+    stored: Option<ConnectionRecord>,
+    target: &HostTarget,
+    name: &str,
+    before: Option<&str>,
+    created_keys: usize,
+    after: &str,
+) -> NewRecord {
+    let digest = Some(digest_digits(after.as_bytes()));
+    let found = before.map(|text| digest_digits(text.as_bytes()));
+    match stored {
+        Some(stored) => NewRecord {
+            value: ConnectionRecord {
+                digest: digest.filter(|_| stored.digest.is_some() && stored.digest == found),
+                created_keys: stored.created_keys.max(created_keys),
+                name: name.to_owned(),
+                ..stored
+            },
+            is_first: false,
+        },
+        None => NewRecord {
+            value: ConnectionRecord {
+                host: target.host.id.to_owned(),
+                file: target.path.clone(),
+                name: name.to_owned(),
+                existed: before.is_some(),
+                created_keys,
+                digest,
+                replaced: Vec::new(),
+            },
+            is_first: true,
+        },
+    }
+}
+
+fn connected_text(target: &HostTarget, options: &ConnectOptions, backup: Option<String>) -> String {
+    let (host, file) = (target.host.name, target.path.display());
+    let what = match options.http {
+        true => "connects to the gateway over HTTP, so keep `toolgate serve` running",
+        false => "starts the gateway",
+    };
+    let mut text = format!("{host} now {what}: {file}\n");
+    if let Some(backup) = backup {
+        text.push_str(&format!("  backup: {backup}\n"));
+    }
+    let scope = if options.project { " --project" } else { "" };
+    text.push_str(&format!(
+        "  restart {host} to apply the change; `toolgate disconnect {}{scope}` undoes it\n",
+        target.host.id
+    ));
+    text
+}
+
+/// Returns the file of a host, by its id.
+///
+/// # Errors
+/// The host is unknown, or has no file in that scope.
+pub(super) fn target(id: &str, project: bool) -> Result<HostTarget> {
+    let host = Host::find(id).ok_or_else(|| {
+        let known = HOSTS.iter().map(|host| host.id);
+        CommandError::Usage(format!(
+            "the host {id:?} is unknown{}",
+            nearest_names(id, known)
+        ))
+    })?;
+    let scope = match project {
+        true => HostScope::Project,
+        false => HostScope::User,
+    };
+    HostTarget::find(host, scope, &places()?).map_err(CommandError::Usage)
+}
+
+fn places() -> Result<HostPlaces> {
+    let project = env::current_dir()
+        .map_err(|error| format!("the current directory cannot be determined: {error}"))?;
+    Ok(HostPlaces::of_this_user(project))
+}
+
+/// Returns the entry that the options describe.
+fn gateway_entry(
+    place: &DataLocation<'_>,
+    options: &ConnectOptions,
+    host: &Host,
+) -> Result<EntryValue> {
+    let config = place.config()?;
+    if config.source == ConfigSource::BuiltIn {
+        eprintln!(
+            "toolgate: there is no config yet, so the gateway serves only the demo server; create one with `toolgate init` or `toolgate import`"
+        );
+    }
+    if !options.http {
+        let program = env::current_exe()
+            .map_err(|error| format!("the path of this program cannot be determined: {error}"))?;
+        let mut words = vec!["serve".to_owned(), "--stdio".to_owned()];
+        for (option, path) in [("--config", place.config), ("--data", place.data)] {
+            words.extend(
+                path.map(|path| [option.to_owned(), absolute(path)])
+                    .into_iter()
+                    .flatten(),
+            );
+        }
+        return Ok(process_entry(host, &program.display().to_string(), &words));
+    }
+    if config.requires_authentication() && options.token_env.is_none() {
+        return Err(CommandError::Usage(
+            "the config requires a key of every caller; create one with `toolgate keys create NAME`, put it into an environment variable of the host, and name that variable with --token-env"
+                .to_owned(),
+        ));
+    }
+    let url = format!("http://{}/mcp", config.listen);
+    http_entry(host, &url, options.token_env.as_deref()).map_err(CommandError::Usage)
+}
+
+/// Lists the hosts, their files and whether they are connected.
+fn list(place: &DataLocation<'_>) -> Result<ExitCode> {
+    let (store, places) = (ConnectionStore::new(&place.data()?), places()?);
+    let mut text = String::new();
+    for host in HOSTS {
+        for (scope, label) in [(HostScope::User, ""), (HostScope::Project, " --project")] {
+            let Ok(target) = HostTarget::find(host, scope, &places) else {
+                continue;
+            };
+            let state = state(&store, &target);
+            if scope == HostScope::Project && state == "no file" {
+                continue;
+            }
+            let id = format!("{}{label}", host.id);
+            text.push_str(&format!("{id:<26} {state:<14} {}\n", target.path.display()));
+        }
+    }
+    print(&text)
+}
+
+/// Returns whether a host is connected, as a word for the list.
+fn state(store: &ConnectionStore, target: &HostTarget) -> &'static str {
+    let text = match target.read() {
+        Ok(Some(text)) => text,
+        Ok(None) => return "no file",
+        Err(_) => return "unreadable",
+    };
+    let (Ok(document), Ok(record)) = (target.parse(Some(&text)), store.load(target)) else {
+        return "unreadable";
+    };
+    match record {
+        Some(record) if document.entry_text(&record.name).is_some() => "connected",
+        _ => "not connected",
+    }
+}

@@ -1,0 +1,44 @@
+//! Unified diff of a file before and after an edit, for the operator's terminal.
+
+use similar::TextDiff;
+use toolgate_core::visible;
+use toolgate_policy::SecretRedactor;
+
+/// Unchanged lines around a change.
+const CONTEXT_LINES: usize = 3;
+
+/// Returns the unified diff of a file; empty if the texts are equal. Without a text before, the file is new. Secrets in
+/// the lines are redacted, and characters that a terminal would interpret are escaped.
+pub(crate) fn unified_diff(name: &str, before: Option<&str>, after: &str) -> String {
+    let diff = TextDiff::from_lines(before.unwrap_or_default(), after);
+    let from = before.map_or("/dev/null", |_| name);
+    let text = diff
+        .unified_diff()
+        .context_radius(CONTEXT_LINES)
+        .header(from, name)
+        .to_string();
+    visible(&SecretRedactor::redact_text(&text)).replace("\\t", "\t")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_diff_has_context_and_no_secrets() {
+        let before = "a\nb\nc\nd\n";
+        assert_eq!(
+            unified_diff("f", Some(before), "a\nb\nc\nd\ne\n"),
+            "--- f\n+++ f\n@@ -2,3 +2,4 @@\n b\n c\n d\n+e\n"
+        );
+        assert_eq!(unified_diff("f", Some(before), before), "");
+        assert!(unified_diff("f", None, "a\n").starts_with("--- /dev/null\n+++ f\n"));
+        let token = format!("ghp_{}", "a1B2c3".repeat(6));
+        let text = unified_diff(
+            "f",
+            None,
+            &format!("\"GITHUB_TOKEN\": \"{token}\"\u{1b}[2J\n"),
+        );
+        assert!(!text.contains(&token) && !text.contains('\u{1b}'), "{text}");
+    }
+}
