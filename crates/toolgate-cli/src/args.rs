@@ -11,7 +11,7 @@ mod examples;
 mod help;
 mod keys;
 
-pub(crate) use connect::{ConnectOptions, DisconnectOptions};
+pub(crate) use connect::{ConnectOptions, DisconnectOptions, HookOptions, HookUnavailable};
 pub(crate) use decisions::{
     ApproveOptions, FreezeCommand, FreezeTarget, GrantsCommand, ThawCommand,
 };
@@ -183,6 +183,14 @@ pub(crate) enum CliCommand {
         #[arg(long, value_name = "DIR")]
         dir: Option<PathBuf>,
     },
+    /// Decide about a tool of a host itself; the hooks of hosts run this
+    ///
+    /// Reads the input of the hook from standard input, and sends it through the rules, approvals and the audit log of
+    /// the running gateway, as a call of host.bash, host.edit, host.write, host.read, host.fetch, host.search or
+    /// host.other. `toolgate connect HOST --hooks` sets it up.
+    Hook(HookOptions),
+    /// Run the server of the hosts' own tools over standard input and output
+    HostTools,
     /// Run the demo server over standard input and output
     DemoServer,
     /// Check the config and exit
@@ -456,9 +464,13 @@ impl Cli {
             Some(_) if cli.serve != ServeOptions::default() => conflict(
                 "--listen and --stdio must follow the command, as in: toolgate serve --stdio",
             ),
-            Some(CliCommand::Run(_) | CliCommand::DemoServer) if cli.config.is_some() => conflict(
-                "--config cannot be used with `toolgate run` or `toolgate demo-server`, which use no config; remove it",
-            ),
+            Some(CliCommand::Run(_) | CliCommand::DemoServer | CliCommand::HostTools)
+                if cli.config.is_some() =>
+            {
+                conflict(
+                    "--config cannot be used with `toolgate run`, `toolgate demo-server` or `toolgate host-tools`, which use no config; remove it",
+                )
+            }
             _ => Ok(cli),
         }
     }

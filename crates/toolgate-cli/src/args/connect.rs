@@ -25,6 +25,12 @@ pub(crate) struct ConnectOptions {
         requires = "host"
     )]
     pub(crate) name: String,
+    /// Send the host's own shell, file and fetch tools through the gateway
+    ///
+    /// Adds a hook to the host's settings, and the server `host` with rules to the config. For claude-code, codex and
+    /// cursor.
+    #[arg(long, requires = "host", conflicts_with_all = ["http", "name"])]
+    pub(crate) hooks: bool,
     /// Print the change without writing it
     #[arg(long, requires = "host")]
     pub(crate) dry_run: bool,
@@ -42,7 +48,33 @@ pub(crate) struct DisconnectOptions {
     /// Name of the entry, if `toolgate connect` did not write it
     #[arg(long, value_name = "NAME", default_value = "toolgate")]
     pub(crate) name: String,
+    /// Remove the hook, and not the entry
+    #[arg(long)]
+    pub(crate) hooks: bool,
     /// Print the change without writing it
     #[arg(long)]
     pub(crate) dry_run: bool,
+}
+
+/// Options of `toolgate hook`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct HookOptions {
+    /// Host that runs the hook: claude-code, codex or cursor
+    #[arg(value_name = "HOST")]
+    pub(crate) host: String,
+    /// Deny the call if it is not decided in this time, which must end before the time limit of the hook
+    #[arg(long, value_name = "SECONDS", default_value_t = 590, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    pub(crate) wait: u64,
+    /// Decision if no gateway can be reached
+    #[arg(long, value_enum, value_name = "DECISION", default_value_t = HookUnavailable::Deny)]
+    pub(crate) if_unavailable: HookUnavailable,
+}
+
+/// Decision of a hook that cannot reach a gateway.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, clap::ValueEnum)]
+pub(crate) enum HookUnavailable {
+    /// The host does not run its tool
+    Deny,
+    /// The host runs its tool under its own permissions, unchecked and unrecorded
+    Allow,
 }

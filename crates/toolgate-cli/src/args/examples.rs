@@ -48,9 +48,15 @@ toolgate connect claude-code
 # Show the change of the file for this project, without writing it
 toolgate connect cursor --project --dry-run
 # Connect to the gateway that `toolgate serve` runs
-toolgate connect vscode --http"),
+toolgate connect vscode --http
+# Send the host's own tools, such as its shell, through the gateway
+toolgate connect claude-code --hooks"),
     ("disconnect", "\
-toolgate disconnect claude-code"),
+toolgate disconnect claude-code
+toolgate disconnect claude-code --hooks"),
+    ("hook", "toolgate hook claude-code --wait 590"),
+    ("host-tools", "\
+toolgate run -- toolgate host-tools"),
     ("completions", "\
 toolgate completions bash > ~/.local/share/bash-completion/completions/toolgate
 # In a directory of zsh's $fpath

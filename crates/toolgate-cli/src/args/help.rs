@@ -9,7 +9,7 @@ pub(super) const GLOBAL_OPTIONS_HEADING: &str = "Global options";
 /// Maximum width of the help, for lines that are easy to read on wide terminals.
 const MAX_HELP_WIDTH: usize = 100;
 /// Commands that serve one server without a config, so they reject `--config`.
-const COMMANDS_WITHOUT_CONFIG: [&str; 2] = ["run", "demo-server"];
+const COMMANDS_WITHOUT_CONFIG: [&str; 3] = ["run", "demo-server", "host-tools"];
 
 /// Commands under one heading of `toolgate --help`.
 pub(super) struct CommandGroup {
@@ -20,8 +20,8 @@ pub(super) struct CommandGroup {
 /// Groups of `toolgate --help`. Each command is in exactly one.
 #[rustfmt::skip]
 pub(super) const COMMAND_GROUPS: &[CommandGroup] = &[
-    CommandGroup { heading: "Run", commands: &["serve", "run", "check", "config", "demo-server"] },
-    CommandGroup { heading: "Hosts", commands: &["connect", "disconnect"] },
+    CommandGroup { heading: "Run", commands: &["serve", "run", "check", "config", "demo-server", "host-tools"] },
+    CommandGroup { heading: "Hosts", commands: &["connect", "disconnect", "hook"] },
     CommandGroup { heading: "Decide", commands: &["inbox", "approve", "deny", "stop", "grants", "freeze", "thaw"] },
     CommandGroup { heading: "Inspect", commands: &["status", "tools", "resources", "prompts", "call", "calls", "tasks", "explain"] },
     CommandGroup { heading: "Servers and sign-in", commands: &["pins", "login", "logout", "logins"] },

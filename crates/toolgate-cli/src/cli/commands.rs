@@ -7,6 +7,8 @@ mod data_dir;
 mod decisions;
 mod disconnect;
 mod explain;
+mod hook;
+mod hook_setup;
 mod items;
 mod keys;
 mod login;
@@ -21,7 +23,7 @@ mod unavailable;
 
 use crate::{
     args::{Cli, CliCommand, ConfigCommand, ListenOptions},
-    cli::demo,
+    cli::{demo, host_tools},
     config::{Config, ConfigError, schema::config_schema_text},
     operator::{
         control::{ControlResponse, GatewaySockets},
@@ -106,7 +108,9 @@ fn dispatch(cli: Cli) -> Result<ExitCode> {
                 &run.command,
             )
         }
-        Some(CliCommand::DemoServer) => demo_server(),
+        Some(CliCommand::DemoServer) => run_server(demo::run()),
+        Some(CliCommand::HostTools) => run_server(host_tools::run()),
+        Some(CliCommand::Hook(wanted)) => hook::run(&place, wanted),
         Some(CliCommand::Connect(wanted)) => connect::run(&place, wanted),
         Some(CliCommand::Disconnect(wanted)) => disconnect::run(&place, wanted),
         Some(CliCommand::Completions { shell }) => shell_files::completions(*shell),
@@ -201,12 +205,13 @@ fn absolute(path: &Path) -> String {
         .to_string()
 }
 
-fn demo_server() -> Result<ExitCode> {
+/// Runs a server of this program until its standard input ends.
+fn run_server(server: impl Future<Output = ExitCode>) -> Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|e| e.to_string())?;
-    let code = runtime.block_on(demo::run());
+    let code = runtime.block_on(server);
     runtime.shutdown_timeout(Duration::from_millis(100));
     Ok(code)
 }

@@ -3,6 +3,8 @@
 pub(crate) mod commands;
 pub(crate) mod demo;
 pub(crate) mod history;
+mod host_tools;
 pub(crate) mod override_lint;
+mod tool_server;
 pub(crate) mod unmatched_lint;
 pub(crate) mod unreachable_lint;

@@ -6,11 +6,24 @@ use super::{
     glob::NameGlob,
     reader::{SettingError, SettingPath},
 };
+use crate::hosts::HookHost;
 
 /// Names of callers that authenticate without an API key or an issuer's token.
 const FIXED_CALLER_NAMES: &[&str] = &["anonymous@http", "token@http", "local@stdio"];
 /// Prefix of operator names at the terminal and in the console.
 const OPERATOR_PREFIX: &str = "operator@";
+/// Prefix of the names of hosts whose own tools pass the gateway (`toolgate hook`).
+const HOOK_PREFIX: &str = "hook@";
+
+/// Returns the host of a caller such as `hook@claude-code`, if it is one that has hooks.
+fn hook_host(caller: &str) -> Option<HookHost> {
+    HookHost::find(caller.strip_prefix(HOOK_PREFIX)?)
+}
+
+/// Returns the caller name of the tools of a host.
+pub(crate) fn hook_caller(host: HookHost) -> String {
+    format!("{HOOK_PREFIX}{}", host.id())
+}
 
 impl AuthSettings {
     /// Checks globs for callers, each of which must match a possible caller. No globs match every caller.
@@ -50,10 +63,14 @@ impl AuthSettings {
         {
             let known = wild(caller)
                 || FIXED_CALLER_NAMES.contains(&caller)
-                || caller.starts_with(OPERATOR_PREFIX);
+                || caller.starts_with(OPERATOR_PREFIX)
+                || hook_host(caller).is_some();
             let hint = suggestion(
                 caller,
-                FIXED_CALLER_NAMES.iter().copied().chain(["operator@NAME"]),
+                FIXED_CALLER_NAMES
+                    .iter()
+                    .copied()
+                    .chain(["operator@NAME", "hook@HOST"]),
             );
             return match known {
                 true => Ok(()),

@@ -54,6 +54,7 @@ mod value_source;
 pub(crate) use address::RemoteAddress;
 pub(crate) use audit::AuditSettings;
 pub(crate) use auth::{AuthSettings, IssuerSettings};
+pub(crate) use caller_names::hook_caller;
 pub(crate) use client_registration::{
     ClientCredential, ClientRegistration, PreregisteredClient, SignInParty,
 };

@@ -59,8 +59,8 @@ pub(super) struct RuleSection {
     #[schemars(example = ["server.*"])]
     except: Vec<String>,
     /// Globs over names of matching callers: `key:NAME`, `ISSUER:SUBJECT` with an issuer of this config, `token@http`,
-    /// `anonymous@http`, `local@stdio`, `operator@NAME`. A glob that no caller can match is an error. Default: every
-    /// caller.
+    /// `anonymous@http`, `local@stdio`, `operator@NAME`, `hook@HOST`. A glob that no caller can match is an error.
+    /// Default: every caller.
     #[schemars(example = ["key:ci"])]
     callers: Option<Vec<String>>,
     /// CEL condition over the call; the rule matches only calls for which it is true.

@@ -137,6 +137,11 @@ impl ConfigDocument {
         })
     }
 
+    /// Appends sections to the end of the file, after an empty line.
+    pub(crate) fn append(&mut self, sections: &str) {
+        self.text = joined(&self.text, sections);
+    }
+
     /// Removes a server, with the comment lines directly above its section.
     ///
     /// # Errors
@@ -232,6 +237,16 @@ impl ConfigDocument {
         })?;
         Ok(())
     }
+}
+
+/// Joins a config and sections, with an empty line between them.
+pub(crate) fn joined(text: &str, sections: &str) -> String {
+    let between = match text {
+        "" => "",
+        text if text.ends_with('\n') => "\n",
+        _ => "\n\n",
+    };
+    format!("{text}{between}{sections}")
 }
 
 /// Returns the reader's error for a text that is not TOML.

@@ -18,44 +18,15 @@ const PATH_DIGEST_DIGITS: usize = 16;
 /// Directory of the records in the data directory.
 const RECORDS_DIRECTORY: &str = "hosts";
 
-/// File of a host on this machine, which `toolgate connect` edits.
-pub(crate) struct HostTarget {
-    pub(crate) host: &'static Host,
-    pub(crate) file: &'static HostFile,
+/// File of a host on this machine, which `toolgate connect` edits: its servers, or its hooks.
+pub(crate) struct EditedFile {
+    /// Id of the host.
+    pub(crate) host: &'static str,
     /// Path of the file.
     pub(crate) path: PathBuf,
 }
 
-impl HostTarget {
-    /// Returns the file of a host in a scope: the first that exists, else the one that the host prefers.
-    ///
-    /// # Errors
-    /// The host has no such file, or its directory is unknown.
-    pub(crate) fn find(
-        host: &'static Host,
-        scope: HostScope,
-        places: &HostPlaces,
-    ) -> Result<HostTarget, String> {
-        let preferred = host.file(scope).ok_or_else(|| match scope {
-            HostScope::Project => format!(
-                "{} has no file for a project; leave out --project",
-                host.name
-            ),
-            _ => format!("{} has only files for a project; add --project", host.name),
-        })?;
-        let same_form = |file: &&HostFile| file.scope == scope && file.servers == preferred.servers;
-        let mut candidates = host.files.iter().filter(same_form);
-        let existing = candidates.find(|file| file.path(places).is_some_and(|path| path.exists()));
-        let file = existing.unwrap_or(preferred);
-        let path = file.path(places).ok_or_else(|| {
-            format!(
-                "the file of {} is unknown, because HOME is not set to an absolute path; set it",
-                host.name
-            )
-        })?;
-        Ok(HostTarget { host, file, path })
-    }
-
+impl EditedFile {
     /// Reads the file; `None` if there is none.
     ///
     /// # Errors
@@ -78,25 +49,6 @@ impl HostTarget {
             .map_err(|_| wrong("is not UTF-8 text; save it as UTF-8".to_owned()))
     }
 
-    /// Parses the text of the file.
-    ///
-    /// # Errors
-    /// The text is not in the syntax of the host.
-    pub(crate) fn parse(&self, text: Option<&str>) -> Result<HostDocument, String> {
-        HostDocument::parse(
-            text.unwrap_or_default(),
-            self.file.syntax,
-            self.file.servers,
-        )
-        .map_err(|why| {
-            format!(
-                "{} {why}; correct it, so that {} and toolgate can read it",
-                self.path.display(),
-                self.host.name
-            )
-        })
-    }
-
     /// Replaces the text of the file, if it is still `before`.
     ///
     /// # Errors
@@ -114,6 +66,63 @@ impl HostTarget {
         create_directory(&target)?;
         write_atomically(&target, after)
     }
+}
+
+/// File with the servers of a host.
+pub(crate) struct HostTarget {
+    pub(crate) host: &'static Host,
+    pub(crate) form: &'static HostFile,
+    pub(crate) file: EditedFile,
+}
+
+impl HostTarget {
+    /// Returns the file of a host in a scope: the first that exists, else the one that the host prefers.
+    ///
+    /// # Errors
+    /// The host has no such file, or its directory is unknown.
+    pub(crate) fn find(
+        host: &'static Host,
+        scope: HostScope,
+        places: &HostPlaces,
+    ) -> Result<HostTarget, String> {
+        let preferred = host.file(scope).ok_or_else(|| match scope {
+            HostScope::Project => format!(
+                "{} has no file for a project; leave out --project",
+                host.name
+            ),
+            _ => format!("{} has only files for a project; add --project", host.name),
+        })?;
+        let same_form = |file: &&HostFile| file.scope == scope && file.servers == preferred.servers;
+        let mut candidates = host.files.iter().filter(same_form);
+        let existing = candidates.find(|file| file.path(places).is_some_and(|path| path.exists()));
+        let form = existing.unwrap_or(preferred);
+        let path = form.path(places).ok_or_else(|| unknown_home(host.name))?;
+        let file = EditedFile {
+            host: host.id,
+            path,
+        };
+        Ok(HostTarget { host, form, file })
+    }
+
+    /// Parses the text of the file.
+    ///
+    /// # Errors
+    /// The text is not in the syntax of the host.
+    pub(crate) fn parse(&self, text: Option<&str>) -> Result<HostDocument, String> {
+        let (syntax, servers) = (self.form.syntax, self.form.servers);
+        HostDocument::parse(text.unwrap_or_default(), syntax, servers).map_err(|why| {
+            format!(
+                "{} {why}; correct it, so that {} and toolgate can read it",
+                self.file.path.display(),
+                self.host.name
+            )
+        })
+    }
+}
+
+/// Returns the error for a home directory that is unknown.
+pub(crate) fn unknown_home(host: &str) -> String {
+    format!("the file of {host} is unknown, because HOME is not set to an absolute path; set it")
 }
 
 /// Record of what `toolgate connect` changed in one file.
@@ -178,21 +187,21 @@ impl ConnectionStore {
     }
 
     /// Returns the path of the backup of a file.
-    pub(crate) fn backup_path(&self, target: &HostTarget) -> PathBuf {
-        self.path(target, "backup")
+    pub(crate) fn backup_path(&self, file: &EditedFile) -> PathBuf {
+        self.path(file, "backup")
     }
 
     /// Returns the record of a file, if `connect` changed it.
     ///
     /// # Errors
     /// The record cannot be read.
-    pub(crate) fn load(&self, target: &HostTarget) -> Result<Option<ConnectionRecord>, String> {
-        let path = self.path(target, "json");
+    pub(crate) fn load(&self, file: &EditedFile) -> Result<Option<ConnectionRecord>, String> {
+        let path = self.path(file, "json");
         let wrong = |why: String| {
             format!(
                 "{} cannot be read: {why}; remove the entry from {} yourself, then delete this file",
                 path.display(),
-                target.path.display()
+                file.path.display()
             )
         };
         match fs::read(&path) {
@@ -210,14 +219,14 @@ impl ConnectionStore {
     /// A file cannot be written.
     pub(crate) fn save(
         &self,
-        target: &HostTarget,
+        file: &EditedFile,
         record: &ConnectionRecord,
         backup: Option<&str>,
     ) -> Result<(), String> {
-        let path = self.path(target, "json");
+        let path = self.path(file, "json");
         create_directory(&path)?;
         if let Some(text) = backup {
-            write_atomically(&self.backup_path(target), text)?;
+            write_atomically(&self.backup_path(file), text)?;
         }
         let text = serde_json::to_string_pretty(record).map_err(|error| error.to_string())?;
         write_atomically(&path, &format!("{text}\n"))
@@ -227,8 +236,8 @@ impl ConnectionStore {
     ///
     /// # Errors
     /// The backup cannot be read.
-    pub(crate) fn backup(&self, target: &HostTarget) -> Result<String, String> {
-        let path = self.backup_path(target);
+    pub(crate) fn backup(&self, file: &EditedFile) -> Result<String, String> {
+        let path = self.backup_path(file);
         fs::read_to_string(&path)
             .map_err(|error| format!("{} cannot be read: {error}", path.display()))
     }
@@ -237,9 +246,9 @@ impl ConnectionStore {
     ///
     /// # Errors
     /// A file cannot be deleted.
-    pub(crate) fn remove(&self, target: &HostTarget) -> Result<(), String> {
+    pub(crate) fn remove(&self, file: &EditedFile) -> Result<(), String> {
         for kind in ["json", "backup"] {
-            let path = self.path(target, kind);
+            let path = self.path(file, kind);
             match fs::remove_file(&path) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => {
                     return Err(format!("{} cannot be deleted: {error}", path.display()));
@@ -250,11 +259,11 @@ impl ConnectionStore {
         Ok(())
     }
 
-    fn path(&self, target: &HostTarget, kind: &str) -> PathBuf {
-        let digits = digest_digits(target.path.as_os_str().as_encoded_bytes());
+    fn path(&self, file: &EditedFile, kind: &str) -> PathBuf {
+        let digits = digest_digits(file.path.as_os_str().as_encoded_bytes());
         let digits = &digits[..PATH_DIGEST_DIGITS];
         self.directory
-            .join(format!("{}-{digits}.{kind}", target.host.id))
+            .join(format!("{}-{digits}.{kind}", file.host))
     }
 }
 

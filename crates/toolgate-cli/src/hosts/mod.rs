@@ -1,22 +1,24 @@
 //! Hosts: the applications that start MCP servers, and where and how they write them down.
 
-#![allow(
-    dead_code,
-    reason = "`toolgate import` and `toolgate connect` use the table"
-)]
+#![allow(dead_code, reason = "`toolgate import` reads the whole table")]
 
 mod connection;
 mod entry_style;
 mod entry_value;
 mod gateway_entry;
+mod hook_call;
+mod hook_file;
 mod host_document;
 mod host_paths;
 mod table;
 
-pub(crate) use connection::{ConnectionRecord, ConnectionStore, HostTarget, digest_digits};
+pub(crate) use connection::{
+    ConnectionRecord, ConnectionStore, EditedFile, HostTarget, digest_digits, unknown_home,
+};
 pub(crate) use entry_style::{CommandForm, EntryStyle, SwitchKey, VariableForm};
 pub(crate) use entry_value::EntryValue;
 pub(crate) use gateway_entry::{http_entry, process_entry};
+pub(crate) use hook_call::{HookAnswer, HookCall, HookHost};
 pub(crate) use host_document::{HostDocument, TakenServer};
 pub(crate) use host_paths::{HostPath, HostPlaces};
 pub(crate) use table::HOSTS;

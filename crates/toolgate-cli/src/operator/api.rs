@@ -12,6 +12,8 @@ pub(crate) use notes::{DefinitionNotes, lines as note_lines};
 pub(crate) use status::sign_in_record;
 
 use crate::{
+    config::hook_caller,
+    hosts::HookHost,
     operator::{
         ConsoleSessions,
         item_view::{self, ITEM_LISTS},
@@ -309,7 +311,13 @@ impl OperatorApi {
         let by = who.channel.as_str();
         // A session with a label belongs to a person of its own in rules and approvals.
         let person = who.name.as_deref().filter(|_| !who.is_owner).unwrap_or(by);
-        let caller = Caller::new(format!("operator@{person}"));
+        let caller =
+            match with.get("hook").and_then(Value::as_str) {
+                None => Caller::new(format!("operator@{person}")),
+                Some(host) => Caller::new(hook_caller(HookHost::find(host).ok_or_else(|| {
+                    ActionError::Refused(format!("the host {host:?} has no hooks"))
+                })?)),
+            };
         let reporter = CallReporter::new(Arc::new(ProgressLines(notes)));
         let output = call_in_process(&self.server, caller, by, &name, arguments, reporter)
             .await

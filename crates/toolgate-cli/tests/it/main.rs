@@ -38,6 +38,7 @@ mod floods;
 mod forged;
 mod gateways;
 mod history;
+mod hooks;
 mod hostile_config;
 mod issuers;
 mod items;

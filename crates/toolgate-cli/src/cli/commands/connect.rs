@@ -1,6 +1,6 @@
 //! `toolgate connect`: puts the gateway into the file of a host.
 
-use super::{CommandError, Result, absolute, data_dir::DataLocation, print};
+use super::{CommandError, Result, absolute, data_dir::DataLocation, hook_setup, print};
 use crate::{
     args::ConnectOptions,
     config::{ConfigSource, nearest_names},
@@ -17,12 +17,15 @@ pub(super) fn run(place: &DataLocation<'_>, options: &ConnectOptions) -> Result<
     let Some(id) = &options.host else {
         return list(place);
     };
+    if options.hooks {
+        return hook_setup::connect(place, options);
+    }
     let target = target(id, options.project)?;
     let store = ConnectionStore::new(&place.data()?);
     let entry = gateway_entry(place, options, target.host)?;
-    let before = target.read()?;
+    let before = target.file.read()?;
     let mut document = target.parse(before.as_deref())?;
-    let (name, file) = (&options.name, target.path.display());
+    let (name, file) = (&options.name, target.file.path.display());
     if document.has_entry(name, &entry) {
         eprintln!(
             "toolgate: {} is already connected: {file}",
@@ -30,7 +33,7 @@ pub(super) fn run(place: &DataLocation<'_>, options: &ConnectOptions) -> Result<
         );
         return Ok(ExitCode::SUCCESS);
     }
-    let stored = store.load(&target)?;
+    let stored = store.load(&target.file)?;
     let is_ours = stored.as_ref().is_some_and(|record| record.name == *name);
     if document.entry_text(name).is_some() {
         if !is_ours {
@@ -56,14 +59,14 @@ pub(super) fn run(place: &DataLocation<'_>, options: &ConnectOptions) -> Result<
         &after,
     );
     let backup = before.as_deref().filter(|_| record.is_first);
-    store.save(&target, &record.value, backup)?;
-    target.replace(before.as_deref(), &after)?;
+    store.save(&target.file, &record.value, backup)?;
+    target.file.replace(before.as_deref(), &after)?;
     eprint!(
         "{}",
         connected_text(
             &target,
             options,
-            backup.map(|_| store.backup_path(&target).display().to_string())
+            backup.map(|_| store.backup_path(&target.file).display().to_string())
         )
     );
     Ok(ExitCode::SUCCESS)
@@ -99,7 +102,7 @@ fn record(
         None => NewRecord {
             value: ConnectionRecord {
                 host: target.host.id.to_owned(),
-                file: target.path.clone(),
+                file: target.file.path.clone(),
                 name: name.to_owned(),
                 existed: before.is_some(),
                 created_keys,
@@ -112,7 +115,7 @@ fn record(
 }
 
 fn connected_text(target: &HostTarget, options: &ConnectOptions, backup: Option<String>) -> String {
-    let (host, file) = (target.host.name, target.path.display());
+    let (host, file) = (target.host.name, target.file.path.display());
     let what = match options.http {
         true => "connects to the gateway over HTTP, so keep `toolgate serve` running",
         false => "starts the gateway",
@@ -148,7 +151,7 @@ pub(super) fn target(id: &str, project: bool) -> Result<HostTarget> {
     HostTarget::find(host, scope, &places()?).map_err(CommandError::Usage)
 }
 
-fn places() -> Result<HostPlaces> {
+pub(super) fn places() -> Result<HostPlaces> {
     let project = env::current_dir()
         .map_err(|error| format!("the current directory cannot be determined: {error}"))?;
     Ok(HostPlaces::of_this_user(project))
@@ -203,7 +206,10 @@ fn list(place: &DataLocation<'_>) -> Result<ExitCode> {
                 continue;
             }
             let id = format!("{}{label}", host.id);
-            text.push_str(&format!("{id:<26} {state:<14} {}\n", target.path.display()));
+            text.push_str(&format!(
+                "{id:<26} {state:<14} {}\n",
+                target.file.path.display()
+            ));
         }
     }
     print(&text)
@@ -211,12 +217,12 @@ fn list(place: &DataLocation<'_>) -> Result<ExitCode> {
 
 /// Returns whether a host is connected, as a word for the list.
 fn state(store: &ConnectionStore, target: &HostTarget) -> &'static str {
-    let text = match target.read() {
+    let text = match target.file.read() {
         Ok(Some(text)) => text,
         Ok(None) => return "no file",
         Err(_) => return "unreadable",
     };
-    let (Ok(document), Ok(record)) = (target.parse(Some(&text)), store.load(target)) else {
+    let (Ok(document), Ok(record)) = (target.parse(Some(&text)), store.load(&target.file)) else {
         return "unreadable";
     };
     match record {

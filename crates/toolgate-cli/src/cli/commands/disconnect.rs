@@ -1,6 +1,6 @@
 //! `toolgate disconnect`: removes the gateway from the file of a host.
 
-use super::{CommandError, Result, connect, data_dir::DataLocation, print};
+use super::{CommandError, Result, connect, data_dir::DataLocation, hook_setup, print};
 use crate::{
     args::DisconnectOptions,
     file_diff::unified_diff,
@@ -20,12 +20,15 @@ enum FileChange {
 
 /// Disconnects a host.
 pub(super) fn run(place: &DataLocation<'_>, options: &DisconnectOptions) -> Result<ExitCode> {
+    if options.hooks {
+        return hook_setup::disconnect(place, options);
+    }
     let target = connect::target(&options.host, options.project)?;
     let store = ConnectionStore::new(&place.data()?);
-    let (host, file) = (target.host.name, target.path.display());
-    let record = store.load(&target)?;
-    let Some(before) = target.read()? else {
-        store.remove(&target)?;
+    let (host, file) = (target.host.name, target.file.path.display());
+    let record = store.load(&target.file)?;
+    let Some(before) = target.file.read()? else {
+        store.remove(&target.file)?;
         eprintln!("{host} is not connected: {file} does not exist");
         return Ok(ExitCode::SUCCESS);
     };
@@ -39,24 +42,24 @@ pub(super) fn run(place: &DataLocation<'_>, options: &DisconnectOptions) -> Resu
     }
     let done = match &change {
         FileChange::Delete => {
-            fs::remove_file(&target.path)
+            fs::remove_file(&target.file.path)
                 .map_err(|error| format!("{file} cannot be deleted: {error}"))?;
             format!(
                 "{host} no longer uses the gateway: {file}, which `toolgate connect` had created, is deleted"
             )
         }
         FileChange::Restore(text) => {
-            target.replace(Some(&before), text)?;
+            target.file.replace(Some(&before), text)?;
             format!("{host} no longer uses the gateway: {file} is as it was before")
         }
         FileChange::Edit(text) => {
-            target.replace(Some(&before), text)?;
+            target.file.replace(Some(&before), text)?;
             format!(
                 "{host} no longer uses the gateway: its entry is removed from {file}, and the changes that others made since then stay"
             )
         }
     };
-    store.remove(&target)?;
+    store.remove(&target.file)?;
     eprintln!("{done}\n  restart {host} to apply the change");
     Ok(ExitCode::SUCCESS)
 }
@@ -73,7 +76,7 @@ fn change(
         && record.digest.as_ref() == Some(&digest)
     {
         return Ok(match record.existed {
-            true => FileChange::Restore(store.backup(target)?),
+            true => FileChange::Restore(store.backup(&target.file)?),
             false => FileChange::Delete,
         });
     }
@@ -84,13 +87,13 @@ fn change(
         return Err(CommandError::Failure(format!(
             "{} is not connected: {} has no server {name:?}",
             target.host.name,
-            target.path.display()
+            target.file.path.display()
         )));
     }
     if record.is_none() && !taken.is_some_and(|taken| taken.text.contains("toolgate")) {
         return Err(CommandError::Failure(format!(
             "the server {name:?} in {} does not start toolgate, and stays; remove it yourself",
-            target.path.display()
+            target.file.path.display()
         )));
     }
     if let Some(record) = record {

@@ -2,45 +2,20 @@
 
 mod tools;
 
+use super::tool_server;
 use std::{
     collections::BTreeMap,
     process::ExitCode,
     sync::{Arc, Mutex},
 };
-use toolgate::edge::{ProtocolServer, ServerCapabilities, ServerLimits, standard, stdio};
 use toolgate_core::{
-    BoxFuture, Call, Caller, Catalog, ChangeCounters, ChangeFilter, ChangeStream, Definition,
-    Error, ErrorKind, Item, ItemKind, Json, ListRequest, Op, Origin, Outcome, Service,
+    BoxFuture, Call, Catalog, ChangeCounters, ChangeFilter, ChangeStream, Error, ErrorKind,
+    ItemKind, ListRequest, Op, Outcome, Service,
 };
 
 /// Serves the demo tools on stdin and stdout until stdin ends.
 pub(crate) async fn run() -> ExitCode {
-    let service = Arc::new(DemoService::new());
-    let mut offered = ServerCapabilities::default();
-    offered.resources = false;
-    offered.subscribe = false;
-    offered.prompts = false;
-    offered.completions = false;
-    let server = match ProtocolServer::new(
-        service,
-        "toolgate-demo",
-        env!("CARGO_PKG_VERSION"),
-        ServerLimits::default(),
-    ) {
-        Ok(server) => Arc::new(server.with_capabilities(offered)),
-        Err(error) => {
-            eprintln!("toolgate demo-server: {error}");
-            return ExitCode::FAILURE;
-        }
-    };
-    let (input, output) = standard::streams();
-    match stdio::serve(server, Caller::new("stdio"), input, output).await {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("toolgate demo-server: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    tool_server::serve(Arc::new(DemoService::new()), "toolgate-demo").await
 }
 
 /// Demo service: the tools, and notes that live as long as the process.
@@ -52,19 +27,9 @@ pub(crate) struct DemoService {
 
 impl DemoService {
     fn new() -> DemoService {
-        let origin = Origin {
-            server: "demo".into(),
-            trusted: true,
-        };
-        let read =
-            |definition: serde_json::Value| Definition::tool(Json::from_value(&definition)).ok();
-        let tools = tools::definitions().into_iter().filter_map(read);
-        let items = tools
-            .map(|tool| Arc::new(Item::new(origin.clone(), tool)))
-            .collect();
         let notes = BTreeMap::from([("shopping".to_owned(), "milk, bread".to_owned())]);
         DemoService {
-            catalog: Catalog::new(items),
+            catalog: tool_server::catalog("demo", tools::definitions()),
             notes: Mutex::new(notes),
             stale: Default::default(),
         }

@@ -1,0 +1,237 @@
+//! The file in which a host keeps its hooks.
+
+use super::{HookHost, HostPath, HostPlaces};
+use jsonc_parser::{
+    ParseOptions,
+    cst::{CstArray, CstInputValue, CstObject, CstRootNode},
+};
+use std::path::PathBuf;
+
+/// Event of a host before one of its tools runs.
+struct HookEvent {
+    name: &'static str,
+    /// Regular expression of the tools, if the host has other tools too.
+    matcher: Option<&'static str>,
+}
+
+const ONLY_OWN_TOOLS: Option<&str> =
+    Some("Bash|Edit|MultiEdit|Write|NotebookEdit|Read|WebFetch|WebSearch");
+const CLAUDE_EVENTS: &[HookEvent] = &[HookEvent {
+    name: "PreToolUse",
+    matcher: ONLY_OWN_TOOLS,
+}];
+const CODEX_EVENTS: &[HookEvent] = &[HookEvent {
+    name: "PreToolUse",
+    matcher: Some("Bash|apply_patch|Edit|Write"),
+}];
+const CURSOR_EVENTS: &[HookEvent] = &[
+    HookEvent {
+        name: "beforeShellExecution",
+        matcher: None,
+    },
+    HookEvent {
+        name: "beforeReadFile",
+        matcher: None,
+    },
+    HookEvent {
+        name: "preToolUse",
+        matcher: Some("Write|Edit|MultiEdit|NotebookEdit|Delete"),
+    },
+];
+
+impl HookHost {
+    /// Returns the path of the file with the hooks of a host, for the user or for one project.
+    pub(crate) fn file(self, project: bool, places: &HostPlaces) -> Option<PathBuf> {
+        let path = match (self, project) {
+            (HookHost::ClaudeCode, false) => HostPath::Variable {
+                name: "CLAUDE_CONFIG_DIR",
+                default: ".claude",
+                file: "settings.json",
+            },
+            (HookHost::ClaudeCode, true) => HostPath::Project(".claude/settings.json"),
+            (HookHost::Codex, false) => HostPath::Variable {
+                name: "CODEX_HOME",
+                default: ".codex",
+                file: "hooks.json",
+            },
+            (HookHost::Codex, true) => HostPath::Project(".codex/hooks.json"),
+            (HookHost::Cursor, false) => HostPath::Home(".cursor/hooks.json"),
+            (HookHost::Cursor, true) => HostPath::Project(".cursor/hooks.json"),
+        };
+        path.resolve(places)
+    }
+
+    fn events(self) -> &'static [HookEvent] {
+        match self {
+            HookHost::ClaudeCode => CLAUDE_EVENTS,
+            HookHost::Codex => CODEX_EVENTS,
+            HookHost::Cursor => CURSOR_EVENTS,
+        }
+    }
+
+    /// Adds a command to the hooks of a file, unless it is there. The host cancels the command after `seconds`.
+    ///
+    /// # Errors
+    /// The text is not JSON, or a value on the way to the hooks has another type.
+    pub(crate) fn add_hooks(
+        self,
+        text: &str,
+        command: &str,
+        seconds: u64,
+    ) -> Result<String, String> {
+        let root = parse(text)?;
+        let object = root
+            .object_value_or_create()
+            .ok_or("contains a value that is not a JSON object")?;
+        if self == HookHost::Cursor && object.get("version").is_none() {
+            object.append("version", CstInputValue::Number("1".to_owned()));
+        }
+        let hooks = object
+            .object_value_or_create("hooks")
+            .ok_or("has a \"hooks\" that is not an object")?;
+        for event in self.events() {
+            let list = hooks
+                .array_value_or_create(event.name)
+                .ok_or_else(|| format!("has a {:?} that is not an array", event.name))?;
+            if own_elements(&list, command).is_empty() {
+                list.ensure_multiline();
+                list.append(self.hook(event, command, seconds));
+            }
+        }
+        Ok(root.to_string())
+    }
+
+    /// Removes a command from the hooks of a file, and the keys that are empty then. `None` if no hook has it.
+    ///
+    /// # Errors
+    /// The text is not JSON.
+    pub(crate) fn remove_hooks(self, text: &str, command: &str) -> Result<Option<String>, String> {
+        let root = parse(text)?;
+        let hooks = root
+            .object_value()
+            .and_then(|root| root.object_value("hooks"));
+        let Some(hooks) = hooks else { return Ok(None) };
+        let mut removed = false;
+        for event in self.events() {
+            let Some(list) = hooks.array_value(event.name) else {
+                continue;
+            };
+            for element in own_elements(&list, command) {
+                element.remove();
+                removed = true;
+            }
+            if list.elements().is_empty() {
+                remove_key(&hooks, event.name);
+            }
+        }
+        if hooks.properties().is_empty()
+            && let Some(root) = root.object_value()
+        {
+            remove_key(&root, "hooks");
+        }
+        Ok(removed.then(|| root.to_string()))
+    }
+
+    fn hook(self, event: &HookEvent, command: &str, seconds: u64) -> CstInputValue {
+        let text = |text: &str| CstInputValue::String(text.to_owned());
+        let timeout = (
+            "timeout".to_owned(),
+            CstInputValue::Number(seconds.to_string()),
+        );
+        let matcher = event
+            .matcher
+            .map(|matcher| ("matcher".to_owned(), text(matcher)));
+        let command = ("command".to_owned(), text(command));
+        match self {
+            HookHost::Cursor => {
+                let strict = ("failClosed".to_owned(), CstInputValue::Bool(true));
+                let fields = matcher.into_iter().chain([command, timeout, strict]);
+                CstInputValue::Object(fields.collect())
+            }
+            HookHost::ClaudeCode | HookHost::Codex => {
+                let kind = ("type".to_owned(), text("command"));
+                let hook = CstInputValue::Object(vec![kind, command, timeout]);
+                let hooks = ("hooks".to_owned(), CstInputValue::Array(vec![hook]));
+                CstInputValue::Object(matcher.into_iter().chain([hooks]).collect())
+            }
+        }
+    }
+}
+
+fn parse(text: &str) -> Result<CstRootNode, String> {
+    CstRootNode::parse(text, &ParseOptions::default()).map_err(|error| {
+        format!(
+            "is not valid JSON (line {}, column {}: {})",
+            error.line_display(),
+            error.column_display(),
+            error.kind()
+        )
+    })
+}
+
+/// Returns the elements of a list that contain the command.
+fn own_elements(list: &CstArray, command: &str) -> Vec<jsonc_parser::cst::CstNode> {
+    let has_command = |value: Option<serde_json::Value>| {
+        let value = value.unwrap_or_default();
+        let hooks = value["hooks"].as_array().into_iter().flatten();
+        hooks.chain([&value]).any(|hook| hook["command"] == command)
+    };
+    let elements = list.elements().into_iter();
+    elements
+        .filter(|element| has_command(element.to_serde_value()))
+        .collect()
+}
+
+fn remove_key(object: &CstObject, key: &str) {
+    if let Some(property) = object.get(key) {
+        property.remove();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hooks_come_and_go_without_a_trace() {
+        let theirs = "{\n  // mine\n  \"hooks\": {\n    \"PreToolUse\": [\n      {\n        \"matcher\": \"Bash\",\n        \"hooks\": [{\"type\": \"command\", \"command\": \"./check\"}]\n      }\n    ]\n  },\n  \"model\": \"m\"\n}\n";
+        for host in HookHost::ALL {
+            for text in ["{\n  \"version\": 1,\n  \"model\": \"m\"\n}\n", theirs] {
+                let with = host.add_hooks(text, "toolgate hook x", 600).unwrap();
+                assert!(with.contains("\"toolgate hook x\""), "{with}");
+                assert_eq!(host.add_hooks(&with, "toolgate hook x", 600).unwrap(), with);
+                let back = host
+                    .remove_hooks(&with, "toolgate hook x")
+                    .unwrap()
+                    .unwrap();
+                if host == HookHost::Cursor && text == theirs {
+                    assert_eq!(back.replace(",\n  \"version\": 1", ""), text);
+                } else {
+                    assert_eq!(back, text);
+                }
+                assert_eq!(host.remove_hooks(&back, "toolgate hook x").unwrap(), None);
+            }
+        }
+    }
+
+    #[test]
+    fn the_hooks_of_a_new_file() {
+        let text = HookHost::ClaudeCode.add_hooks("", "toolgate hook claude-code", 600);
+        let value: serde_json::Value = serde_json::from_str(&text.unwrap()).unwrap();
+        assert_eq!(
+            value,
+            serde_json::json!({"hooks": {"PreToolUse": [{
+                "matcher": "Bash|Edit|MultiEdit|Write|NotebookEdit|Read|WebFetch|WebSearch",
+                "hooks": [{"type": "command", "command": "toolgate hook claude-code", "timeout": 600}]}]}})
+        );
+        let text = HookHost::Cursor
+            .add_hooks("", "toolgate hook cursor", 600)
+            .unwrap();
+        let value: serde_json::Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(value["version"], 1);
+        assert_eq!(
+            value["hooks"]["beforeShellExecution"],
+            serde_json::json!([{"command": "toolgate hook cursor", "timeout": 600, "failClosed": true}])
+        );
+    }
+}
