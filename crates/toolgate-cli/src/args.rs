@@ -20,7 +20,7 @@ pub(crate) use keys::KeysCommand;
 
 /// MCP gateway with policy, approvals and an audit log for every call
 #[derive(Debug, Parser)]
-#[command(name = "toolgate", version)]
+#[command(name = "toolgate", version = env!("TOOLGATE_VERSION"))]
 pub(crate) struct Cli {
     #[command(flatten, next_help_heading = "Options of serve, the default command")]
     serve: ServeOptions,
@@ -49,6 +49,35 @@ pub(crate) enum ConfigCommand {
     /// An editor with TOML support checks and completes a config whose first line names the schema:
     /// #:schema ./toolgate.schema.json
     Schema,
+}
+
+/// Commands of `toolgate service`.
+#[derive(Clone, Copy, Debug, Subcommand)]
+pub(crate) enum ServiceCommand {
+    /// Write the unit of the service, enable the service and start it
+    ///
+    /// The service runs `toolgate serve` for your account, with the --config and --data of this command, and with the
+    /// PATH of this shell, so that it finds npx and uvx.
+    Install {
+        /// For the whole system instead, under the account `toolgate`; needs root and --config
+        #[arg(long)]
+        system: bool,
+        /// Print the unit without writing it
+        #[arg(long)]
+        dry_run: bool,
+    },
+    /// Show the status of the service
+    Status {
+        /// The service of the whole system
+        #[arg(long)]
+        system: bool,
+    },
+    /// Stop the service and delete its unit
+    Uninstall {
+        /// The service of the whole system
+        #[arg(long)]
+        system: bool,
+    },
 }
 
 /// Command of the program.
@@ -166,6 +195,9 @@ pub(crate) enum CliCommand {
     /// Restores the file as it was if nothing else changed it since. Otherwise removes only the gateway's entry and puts
     /// the replaced servers back.
     Disconnect(DisconnectOptions),
+    /// Run the gateway as a service of systemd or launchd
+    #[command(subcommand)]
+    Service(ServiceCommand),
     /// Print the completions of a shell
     ///
     /// The shell then completes the commands and options of toolgate. The examples show where each shell looks for them.

@@ -57,6 +57,15 @@ toolgate disconnect claude-code --hooks"),
     ("hook", "toolgate hook claude-code --wait 590"),
     ("host-tools", "\
 toolgate run -- toolgate host-tools"),
+    ("service", "\
+toolgate service install
+toolgate service status"),
+    ("service install", "\
+toolgate service install
+toolgate service install --dry-run
+toolgate service install --system --config /etc/toolgate/toolgate.toml"),
+    ("service status", "toolgate service status"),
+    ("service uninstall", "toolgate service uninstall"),
     ("completions", "\
 toolgate completions bash > ~/.local/share/bash-completion/completions/toolgate
 # In a directory of zsh's $fpath

@@ -26,7 +26,7 @@ pub(super) const COMMAND_GROUPS: &[CommandGroup] = &[
     CommandGroup { heading: "Inspect", commands: &["status", "tools", "resources", "prompts", "call", "calls", "tasks", "explain"] },
     CommandGroup { heading: "Servers and sign-in", commands: &["pins", "login", "logout", "logins"] },
     CommandGroup { heading: "Audit", commands: &["audit"] },
-    CommandGroup { heading: "Operate", commands: &["console", "keys", "reload", "completions", "man", "help"] },
+    CommandGroup { heading: "Operate", commands: &["console", "keys", "reload", "service", "completions", "man", "help"] },
 ];
 
 /// Environment variables that the program reads, with their effects.

@@ -16,6 +16,8 @@ mod logins;
 mod offline;
 mod pins;
 mod reload;
+mod service;
+mod service_unit;
 mod shell_files;
 mod status;
 mod tasks;
@@ -113,6 +115,7 @@ fn dispatch(cli: Cli) -> Result<ExitCode> {
         Some(CliCommand::Hook(wanted)) => hook::run(&place, wanted),
         Some(CliCommand::Connect(wanted)) => connect::run(&place, wanted),
         Some(CliCommand::Disconnect(wanted)) => disconnect::run(&place, wanted),
+        Some(CliCommand::Service(command)) => service::run(&place, *command),
         Some(CliCommand::Completions { shell }) => shell_files::completions(*shell),
         Some(CliCommand::Man { command, dir }) => shell_files::man(command, dir.as_deref()),
         Some(CliCommand::Check(wanted)) => check::run(&place, wanted),

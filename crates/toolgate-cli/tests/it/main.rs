@@ -81,6 +81,7 @@ mod same_features;
 mod searching;
 mod secret_rules;
 mod server_errors;
+mod service;
 mod shells;
 mod sign_in;
 mod sign_in_alone;

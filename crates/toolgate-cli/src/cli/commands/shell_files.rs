@@ -64,7 +64,7 @@ fn write_pages_below(command: &Command, dir: &Path) -> io::Result<()> {
 }
 
 fn man_page(command: &Command) -> Man {
-    Man::new(command.clone()).source(concat!("toolgate ", env!("CARGO_PKG_VERSION")))
+    Man::new(command.clone()).source(concat!("toolgate ", env!("TOOLGATE_VERSION")))
 }
 
 /// Returns the command line with the full names of all subcommands, which the titles of the pages contain.

@@ -1,0 +1,243 @@
+//! `toolgate service`: the gateway as a service of systemd or launchd.
+
+use super::{
+    CommandError, Result, absolute, data_dir::DataLocation, print, service_unit::ServiceUnit,
+};
+use crate::{
+    args::ServiceCommand,
+    atomic_write::{create_directory, write_atomically},
+};
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    process::{Command, ExitCode},
+};
+
+/// Name of the unit of systemd.
+const UNIT_NAME: &str = "toolgate.service";
+/// Label of the service in launchd.
+const LAUNCHD_LABEL: &str = "dev.toolgate.gateway";
+/// Directories of programs, if `PATH` is not set.
+const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+
+/// System that runs the service.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum ServiceManager {
+    SystemdUser,
+    SystemdSystem,
+    Launchd,
+}
+
+/// Runs a command of `toolgate service`.
+pub(super) fn run(place: &DataLocation<'_>, command: ServiceCommand) -> Result<ExitCode> {
+    match command {
+        ServiceCommand::Install { system, dry_run } => install(place, manager(system)?, dry_run),
+        ServiceCommand::Status { system } => manager(system)?.show_status(),
+        ServiceCommand::Uninstall { system } => uninstall(manager(system)?),
+    }
+}
+
+fn manager(system: bool) -> Result<ServiceManager> {
+    match (cfg!(target_os = "macos"), system) {
+        (true, true) => Err(CommandError::Usage(
+            "on macOS, the service runs for your account only; leave out --system".to_owned(),
+        )),
+        (true, false) => Ok(ServiceManager::Launchd),
+        (false, true) => Ok(ServiceManager::SystemdSystem),
+        (false, false) => Ok(ServiceManager::SystemdUser),
+    }
+}
+
+fn install(place: &DataLocation<'_>, manager: ServiceManager, dry_run: bool) -> Result<ExitCode> {
+    if manager == ServiceManager::SystemdSystem && place.config.is_none() {
+        return Err(CommandError::Usage(
+            "--system needs --config FILE, because the account of the service has no config of its own"
+                .to_owned(),
+        ));
+    }
+    // A service with an invalid config would only fail later, where nobody looks.
+    place.config()?;
+    let file = manager.unit_file()?;
+    let text = manager.unit_text(&unit(place)?, &file);
+    if dry_run {
+        return print(&format!("# {}\n{text}", file.display()));
+    }
+    create_directory(&file)?;
+    write_atomically(&file, &text)?;
+    for words in manager.install_commands(&file) {
+        run_manager(&words).map_err(|why| {
+            format!(
+                "the unit {} is written, but the service is not running: {why}",
+                file.display()
+            )
+        })?;
+    }
+    eprintln!(
+        "the gateway runs as a service: {}\n  `toolgate service status` shows its state, `toolgate console` prints a link to the console",
+        file.display()
+    );
+    if manager == ServiceManager::SystemdUser {
+        eprintln!("  `loginctl enable-linger` keeps it running while you are logged out");
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn uninstall(manager: ServiceManager) -> Result<ExitCode> {
+    let file = manager.unit_file()?;
+    if !file.exists() {
+        return Err(CommandError::Failure(format!(
+            "there is no service: {} does not exist",
+            file.display()
+        )));
+    }
+    for words in manager.uninstall_commands() {
+        if let Err(why) = run_manager(&words) {
+            eprintln!("toolgate: {why}");
+        }
+    }
+    fs::remove_file(&file)
+        .map_err(|error| format!("{} cannot be deleted: {error}", file.display()))?;
+    eprintln!("the service is stopped, and {} is deleted", file.display());
+    Ok(ExitCode::SUCCESS)
+}
+
+fn unit(place: &DataLocation<'_>) -> Result<ServiceUnit> {
+    let program = env::current_exe()
+        .map_err(|error| format!("the path of this program cannot be determined: {error}"))?;
+    let options = [("--config", place.config), ("--data", place.data)];
+    let words = options
+        .into_iter()
+        .filter_map(|(option, path)| Some([option.to_owned(), absolute(path?)]));
+    Ok(ServiceUnit {
+        program: program.display().to_string(),
+        arguments: words.flatten().collect(),
+        path: env::var("PATH").unwrap_or_else(|_| DEFAULT_PATH.to_owned()),
+    })
+}
+
+impl ServiceManager {
+    fn unit_file(self) -> Result<PathBuf> {
+        let directory = |name: &str| {
+            env::var_os(name)
+                .map(PathBuf::from)
+                .filter(|path| path.is_absolute())
+        };
+        let home = || {
+            directory("HOME").ok_or_else(|| {
+                CommandError::Failure("HOME is not set to an absolute path; set it".to_owned())
+            })
+        };
+        match self {
+            ServiceManager::SystemdSystem => Ok(Path::new("/etc/systemd/system").join(UNIT_NAME)),
+            ServiceManager::Launchd => {
+                Ok(home()?.join(format!("Library/LaunchAgents/{LAUNCHD_LABEL}.plist")))
+            }
+            ServiceManager::SystemdUser => {
+                let config = match directory("XDG_CONFIG_HOME") {
+                    Some(config) => config,
+                    None => home()?.join(".config"),
+                };
+                Ok(config.join("systemd/user").join(UNIT_NAME))
+            }
+        }
+    }
+
+    fn unit_text(self, unit: &ServiceUnit, file: &Path) -> String {
+        match self {
+            ServiceManager::SystemdUser => unit.systemd_user(),
+            ServiceManager::SystemdSystem => unit.systemd_system(),
+            ServiceManager::Launchd => {
+                let library = file.parent().and_then(Path::parent).unwrap_or(file);
+                let log = library.join("Logs/toolgate.log");
+                unit.launchd(LAUNCHD_LABEL, &log.display().to_string())
+            }
+        }
+    }
+
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "a command of the operator, not of the gateway"
+    )]
+    fn show_status(self) -> Result<ExitCode> {
+        let words = match self {
+            ServiceManager::Launchd => vec![
+                "launchctl".to_owned(),
+                "print".to_owned(),
+                launchd_service(),
+            ],
+            _ => self.systemctl(&["status", "--no-pager", UNIT_NAME]),
+        };
+        let status = Command::new(&words[0]).args(&words[1..]).status();
+        let status = status.map_err(|error| format!("`{}` cannot be run: {error}", words[0]))?;
+        Ok(match status.success() {
+            true => ExitCode::SUCCESS,
+            false => ExitCode::FAILURE,
+        })
+    }
+
+    fn install_commands(self, file: &Path) -> Vec<Vec<String>> {
+        match self {
+            ServiceManager::Launchd => vec![
+                [
+                    "launchctl",
+                    "bootstrap",
+                    &launchd_domain(),
+                    &file.display().to_string(),
+                ]
+                .map(str::to_owned)
+                .to_vec(),
+            ],
+            _ => vec![
+                self.systemctl(&["daemon-reload"]),
+                self.systemctl(&["enable", UNIT_NAME]),
+                self.systemctl(&["restart", UNIT_NAME]),
+            ],
+        }
+    }
+
+    fn uninstall_commands(self) -> Vec<Vec<String>> {
+        match self {
+            ServiceManager::Launchd => vec![
+                ["launchctl", "bootout", &launchd_service()]
+                    .map(str::to_owned)
+                    .to_vec(),
+            ],
+            _ => vec![self.systemctl(&["disable", "--now", UNIT_NAME])],
+        }
+    }
+
+    fn systemctl(self, words: &[&str]) -> Vec<String> {
+        let scope = (self == ServiceManager::SystemdUser).then_some("--user");
+        let all = ["systemctl"]
+            .into_iter()
+            .chain(scope)
+            .chain(words.iter().copied());
+        all.map(str::to_owned).collect()
+    }
+}
+
+fn launchd_domain() -> String {
+    format!("gui/{}", rustix::process::getuid().as_raw())
+}
+
+fn launchd_service() -> String {
+    format!("{}/{LAUNCHD_LABEL}", launchd_domain())
+}
+
+/// Runs a command of the service manager.
+#[allow(
+    clippy::disallowed_methods,
+    reason = "a command of the operator, not of the gateway"
+)]
+fn run_manager(words: &[String]) -> std::result::Result<(), String> {
+    let line = words.join(" ");
+    let out = Command::new(&words[0]).args(&words[1..]).output();
+    let out = out.map_err(|error| format!("`{line}` cannot be run: {error}"))?;
+    match out.status.success() {
+        true => Ok(()),
+        false => Err(format!(
+            "`{line}` failed: {}",
+            String::from_utf8_lossy(&out.stderr).trim()
+        )),
+    }
+}
