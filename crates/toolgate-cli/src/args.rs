@@ -111,6 +111,12 @@ pub(crate) enum CliCommand {
     /// A running gateway answers. If none runs, or if you pass --config, the answer comes from the config and the
     /// stored definitions. Then the servers are not contacted, and the current use of rate limits is unknown.
     Explain(ExplainOptions),
+    /// Judge the tool calls of past sessions by the config, and propose rules
+    ///
+    /// Reads the transcripts of Claude Code and Codex. Counts which of their tool calls would be allowed, would need an
+    /// approval or would be denied, and proposes rules that would have made approvals unnecessary. Nothing is called.
+    /// `toolgate explain --history` does the same with the calls of the audit log.
+    Replay(ReplayOptions),
     /// List the newest calls and their state
     Calls,
     /// List the pending approvals
@@ -310,6 +316,17 @@ pub(crate) struct ExplainOptions {
     /// Arguments: a JSON object
     #[arg(value_name = "JSON", value_parser = object)]
     pub(crate) arguments: Option<String>,
+}
+
+/// Options of `toolgate replay`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct ReplayOptions {
+    /// Transcript, or directory with transcripts (*.jsonl) [default: ~/.claude/projects and ~/.codex/sessions]
+    #[arg(value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+    /// Name of the caller, such as key:NAME [default: local@stdio, or hook@HOST for the host's own tools]
+    #[arg(long, value_name = "CALLER")]
+    pub(crate) caller: Option<String>,
 }
 
 /// Listen options of the gateway.

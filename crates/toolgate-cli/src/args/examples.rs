@@ -80,6 +80,10 @@ toolgate man --dir ~/.local/share/man/man1"),
 toolgate explain files.write_file '{\"path\": \"/srv/docs/plan.md\"}' --caller key:ci
 # Try a new config on the calls of the last week
 toolgate explain --history 7d --config new.toml"),
+    ("replay", "\
+toolgate replay
+# Try a new config on one session
+toolgate replay session.jsonl --config new.toml"),
     ("inbox", "toolgate inbox"),
     ("approve", "\
 toolgate approve a-k3x9pq

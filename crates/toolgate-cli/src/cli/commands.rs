@@ -16,6 +16,7 @@ mod logins;
 mod offline;
 mod pins;
 mod reload;
+mod replay;
 mod service;
 mod service_unit;
 mod shell_files;
@@ -142,6 +143,7 @@ fn dispatch(cli: Cli) -> Result<ExitCode> {
         Some(CliCommand::Thaw(thaw)) => decisions::thaw(&data()?, thaw),
         Some(CliCommand::Deny { id, message }) => decisions::deny(&data()?, id, message),
         Some(CliCommand::Stop { id }) => send_by_id(&data()?, "stop", &json!({"id": id})),
+        Some(CliCommand::Replay(wanted)) => replay::run(&place, wanted),
         Some(CliCommand::Explain(wanted)) => explain::run(&place, wanted),
         Some(CliCommand::Call { tool, arguments }) => {
             call(&data()?, tool, arguments.as_deref().unwrap_or("{}"))

@@ -1,8 +1,11 @@
-//! Evaluation of recorded calls under another config: `toolgate explain --history`.
+//! Evaluation of past calls under a config: `toolgate explain --history` and `toolgate replay`.
 //!
 //! - `recorded`: a call from the audit log, and its decision at the time.
 //! - `replay`: the decision under a config, as far as it can be determined.
 //! - `tally`: counts and their output.
+//! - `transcript`: calls in the sessions of hosts.
+//! - `sessions`: the decisions about them.
+//! - `rule_proposals`: rules that would have made approvals unnecessary.
 //!
 //! Transient state is ignored on both sides: rates, freezes, pending pins, running calls. Nothing is called, and
 //! nothing is
@@ -10,13 +13,18 @@
 
 mod recorded;
 mod replay;
+mod rule_proposals;
+mod sessions;
 mod tally;
+mod transcript;
 
 use crate::runtime::offline::OfflineView;
 use recorded::RecordedCall;
+pub(crate) use sessions::evaluate_sessions;
 use std::{collections::HashSet, io, path::Path, time::SystemTime};
 pub(crate) use tally::HistoryTally;
 use toolgate_journal::read::AuditFollower;
+pub(crate) use transcript::transcript_files;
 
 /// Filter for recorded calls.
 #[derive(Clone, Debug, Default)]

@@ -72,6 +72,7 @@ pub(crate) use rule::{ConfigRule, ConfigRuleAction};
 pub(crate) use search::{MAX_SEARCH_RESULTS, SearchSettings};
 pub(crate) use secret_rules::SecretRuleFiles;
 pub(crate) use server::ServerSettings;
+pub(crate) use server_names::normalize_id;
 #[cfg(test)]
 pub(crate) use server_section::CredentialOwner;
 pub(crate) use server_section::{OutputCheck, UnknownArguments};

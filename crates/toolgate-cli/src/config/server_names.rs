@@ -50,7 +50,7 @@ pub(super) fn check_id(id: &str) -> Result<(), String> {
 }
 
 /// Normalizes a name to a server id: lower case, `-` for other characters. The result may be empty or too long.
-pub(super) fn normalize_id(name: &str) -> String {
+pub(crate) fn normalize_id(name: &str) -> String {
     let letter = |c: char| {
         if c.is_ascii_alphanumeric() {
             c.to_ascii_lowercase()

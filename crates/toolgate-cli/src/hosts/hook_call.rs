@@ -96,8 +96,7 @@ impl HookHost {
             _ => {
                 let name = input.get("tool_name").and_then(Value::as_str);
                 let name = name.ok_or_else(|| wrong("it has no \"tool_name\""))?;
-                let known = TOOL_NAMES.iter().find(|(theirs, _)| *theirs == name);
-                let (tool, name) = (known.map_or("other", |(_, ours)| ours), name.to_owned());
+                let (tool, name) = (hook_tool_name(name).unwrap_or("other"), name.to_owned());
                 let mut arguments = match input.remove("tool_input") {
                     Some(Value::Object(arguments)) => arguments,
                     other => Map::from_iter([("input".to_owned(), other.unwrap_or_default())]),
@@ -157,6 +156,12 @@ impl HookHost {
             }
         }
     }
+}
+
+/// Returns the name in rules of a host's own tool, such as `bash` for `Bash`.
+pub(crate) fn hook_tool_name(name: &str) -> Option<&'static str> {
+    let known = TOOL_NAMES.iter().find(|(theirs, _)| *theirs == name);
+    known.map(|(_, ours)| *ours)
 }
 
 /// Takes these keys out of an input.

@@ -18,7 +18,7 @@ pub(crate) use connection::{
 pub(crate) use entry_style::{CommandForm, EntryStyle, SwitchKey, VariableForm};
 pub(crate) use entry_value::EntryValue;
 pub(crate) use gateway_entry::{http_entry, process_entry};
-pub(crate) use hook_call::{HookAnswer, HookCall, HookHost};
+pub(crate) use hook_call::{HookAnswer, HookCall, HookHost, hook_tool_name};
 pub(crate) use host_document::{HostDocument, TakenServer};
 pub(crate) use host_paths::{HostPath, HostPlaces};
 pub(crate) use table::HOSTS;

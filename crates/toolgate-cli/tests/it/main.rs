@@ -75,6 +75,7 @@ mod reads;
 mod real_sign_in;
 mod record;
 mod reload;
+mod replay;
 mod revisions;
 #[cfg(feature = "rmcp")]
 mod same_features;

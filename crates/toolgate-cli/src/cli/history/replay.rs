@@ -182,7 +182,7 @@ fn evaluate_partial(
 }
 
 /// Returns the decision of the access rules.
-fn access_decision(
+pub(super) fn access_decision(
     rules: Vec<AccessRule>,
     call: &Call,
     item: &Item,

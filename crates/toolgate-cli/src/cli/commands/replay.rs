@@ -1,0 +1,70 @@
+//! `toolgate replay`: judges the tool calls of past sessions by a config.
+
+use super::{CommandError, DataLocation, Result, explain, print};
+use crate::{
+    args::ReplayOptions,
+    cli::history,
+    runtime::offline::{DefinitionChoice, OfflineView},
+};
+use std::{env, path::PathBuf, process::ExitCode};
+use toolgate_protocol::plural::count_of;
+
+/// Judges the transcripts, those of this user by default.
+pub(super) fn run(place: &DataLocation<'_>, options: &ReplayOptions) -> Result<ExitCode> {
+    let named = !options.files.is_empty();
+    let places = match named {
+        true => options.files.clone(),
+        false => known_places(),
+    };
+    let mut files = Vec::new();
+    for place in &places {
+        match history::transcript_files(place) {
+            Ok(found) => files.extend(found),
+            Err(error) if named => {
+                return Err(CommandError::Failure(format!(
+                    "{} cannot be read: {error}",
+                    place.display()
+                )));
+            }
+            Err(_) => {}
+        }
+    }
+    if files.is_empty() {
+        let looked: Vec<String> = places
+            .iter()
+            .map(|place| place.display().to_string())
+            .collect();
+        return Err(CommandError::Failure(format!(
+            "there is no transcript (*.jsonl) in {}; name a file or a directory",
+            looked.join(", ")
+        )));
+    }
+    let config = place.config()?;
+    if let Some(caller) = &options.caller {
+        let known = config.auth.check_caller_name(caller);
+        known.map_err(CommandError::Usage)?;
+    }
+    let from = explain::source(&config);
+    let data = place.data_with(&config)?;
+    let tally = explain::runtime()?.block_on(async {
+        let view = OfflineView::open(config, &data, DefinitionChoice::Latest).await?;
+        history::evaluate_sessions(&files, options.caller.as_deref(), &view).await
+    })?;
+    let sessions = count_of(files.len() as u64, "session");
+    print(&format!(
+        "{}\n{sessions}, evaluated with {from}; nothing was called\n",
+        tally.text()
+    ))
+}
+
+/// Returns the directories in which Claude Code and Codex keep their sessions.
+fn known_places() -> Vec<PathBuf> {
+    let directory = |variable: &str, default: &str| {
+        let named = env::var_os(variable).map(PathBuf::from);
+        let home = || Some(PathBuf::from(env::var_os("HOME")?).join(default));
+        named.filter(|path| path.is_absolute()).or_else(home)
+    };
+    let claude = directory("CLAUDE_CONFIG_DIR", ".claude").map(|path| path.join("projects"));
+    let codex = directory("CODEX_HOME", ".codex").map(|path| path.join("sessions"));
+    claude.into_iter().chain(codex).collect()
+}
