@@ -10,6 +10,7 @@ mod decisions;
 mod examples;
 mod help;
 mod keys;
+mod log;
 
 pub(crate) use connect::{ConnectOptions, DisconnectOptions, HookOptions, HookUnavailable};
 pub(crate) use decisions::{
@@ -17,6 +18,7 @@ pub(crate) use decisions::{
 };
 pub(crate) use help::command as command_line;
 pub(crate) use keys::KeysCommand;
+pub(crate) use log::{LogOptions, LogsOptions};
 
 /// MCP gateway with policy, approvals and an audit log for every call
 #[derive(Debug, Parser)]
@@ -87,9 +89,10 @@ pub(crate) enum CliCommand {
     Serve(ServeOptions),
     /// Serve one server without a config
     Run(RunOptions),
-    /// Show the status of the running gateways; fails if one cannot write its audit log
+    /// Show the status of the running gateways; fails if a server is down
     ///
-    /// Also fails while damage to an audit log is not acknowledged.
+    /// A server that only starts is not down; one that needs a sign-in is. Also fails if a gateway cannot write its
+    /// audit log, and while damage to an audit log is not acknowledged.
     Status,
     /// List the tools of the running gateways
     Tools,
@@ -117,6 +120,10 @@ pub(crate) enum CliCommand {
     /// approval or would be denied, and proposes rules that would have made approvals unnecessary. Nothing is called.
     /// `toolgate explain --history` does the same with the calls of the audit log.
     Replay(ReplayOptions),
+    /// Print what a server wrote to its standard error
+    ///
+    /// The lines are stored in the data directory, so the command also works when no gateway runs.
+    Logs(LogsOptions),
     /// List the newest calls and their state
     Calls,
     /// List the pending approvals
@@ -338,6 +345,8 @@ pub(crate) struct ListenOptions {
     /// Serve the parent process over standard input and output
     #[arg(long)]
     pub(crate) stdio: bool,
+    #[command(flatten)]
+    pub(crate) log: LogOptions,
 }
 
 /// Commands of `toolgate tasks`.
@@ -511,7 +520,7 @@ impl Cli {
         match &cli.command {
             // Without this check, `toolgate --stdio inbox` would silently ignore the option.
             Some(_) if cli.serve != ServeOptions::default() => conflict(
-                "--listen and --stdio must follow the command, as in: toolgate serve --stdio",
+                "the options of serve, such as --listen and --stdio, must follow the command, as in: toolgate serve --stdio",
             ),
             Some(CliCommand::Run(_) | CliCommand::DemoServer | CliCommand::HostTools)
                 if cli.config.is_some() =>

@@ -21,6 +21,7 @@ mod config;
 )]
 mod config_edit;
 mod console;
+mod event_log;
 mod file_diff;
 mod hosts;
 mod oauth;

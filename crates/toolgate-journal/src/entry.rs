@@ -60,10 +60,12 @@ impl AuditEvent {
     pub const AUTH_FAIL: Self = Self("auth.fail");
     /// Audit event: the configuration was reloaded.
     pub const POLICY_RELOAD: Self = Self("policy.reload");
-    /// Audit event: an upstream server became available.
-    pub const UPSTREAM_UP: Self = Self("upstream.up");
-    /// Audit event: an upstream server became unavailable.
-    pub const UPSTREAM_DOWN: Self = Self("upstream.down");
+    /// Audit event: an upstream server is ready for use.
+    pub const SERVER_STARTED: Self = Self("server.started");
+    /// Audit event: an upstream server ended, or could not be started.
+    pub const SERVER_FAILED: Self = Self("server.failed");
+    /// Audit event: an upstream server was stopped with the gateway or by a reload.
+    pub const SERVER_STOPPED: Self = Self("server.stopped");
     /// Audit event: calls were rejected because of overload.
     pub const OVERLOAD: Self = Self("overload");
     /// Audit event: the program is shutting down.

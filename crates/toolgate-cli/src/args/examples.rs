@@ -142,6 +142,9 @@ toolgate pins accept --server github"),
     ("pins forget", "toolgate pins forget github.create_issue"),
     ("tasks", "toolgate tasks list"),
     ("tasks list", "toolgate tasks list"),
+    ("logs", "\
+toolgate logs github
+toolgate logs github -n 20 -f"),
     ("tasks stop", "toolgate tasks stop k3x9pq7m"),
     ("login", "\
 toolgate login github

@@ -23,7 +23,7 @@ pub(super) const COMMAND_GROUPS: &[CommandGroup] = &[
     CommandGroup { heading: "Run", commands: &["serve", "run", "check", "config", "demo-server", "host-tools"] },
     CommandGroup { heading: "Hosts", commands: &["connect", "disconnect", "hook"] },
     CommandGroup { heading: "Decide", commands: &["inbox", "approve", "deny", "stop", "grants", "freeze", "thaw"] },
-    CommandGroup { heading: "Inspect", commands: &["status", "tools", "resources", "prompts", "call", "calls", "tasks", "explain", "replay"] },
+    CommandGroup { heading: "Inspect", commands: &["status", "logs", "tools", "resources", "prompts", "call", "calls", "tasks", "explain", "replay"] },
     CommandGroup { heading: "Servers and sign-in", commands: &["pins", "login", "logout", "logins"] },
     CommandGroup { heading: "Audit", commands: &["audit"] },
     CommandGroup { heading: "Operate", commands: &["console", "keys", "reload", "service", "completions", "man", "help"] },

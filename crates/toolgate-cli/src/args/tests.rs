@@ -148,8 +148,8 @@ fn help_and_version_are_asked_for() {
 fn serve_is_the_default_command() {
     let serve = ServeOptions {
         options: ListenOptions {
-            listen: None,
             stdio: true,
+            ..ListenOptions::default()
         },
     };
     for words in ["--config f --stdio", "serve --config f --stdio"] {
@@ -168,8 +168,8 @@ fn passes_arguments_after_the_dashes_to_the_server() {
     assert_eq!(
         run.options,
         ListenOptions {
-            listen: None,
-            stdio: true
+            stdio: true,
+            ..ListenOptions::default()
         }
     );
 }

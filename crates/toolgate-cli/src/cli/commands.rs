@@ -17,6 +17,7 @@ mod offline;
 mod pins;
 mod reload;
 mod replay;
+mod server_logs;
 mod service;
 mod service_unit;
 mod shell_files;
@@ -28,6 +29,7 @@ use crate::{
     args::{Cli, CliCommand, ConfigCommand, ListenOptions},
     cli::{demo, host_tools},
     config::{Config, ConfigError, schema::config_schema_text},
+    event_log::{self, GatewayEvent},
     operator::{
         control::{ControlResponse, GatewaySockets},
         revoke_all_sessions,
@@ -89,28 +91,20 @@ fn dispatch(cli: Cli) -> Result<ExitCode> {
     let data = || place.data();
     match &cli.command {
         None | Some(CliCommand::Serve(_)) => {
-            let serve = cli.serve_options();
+            let options = &cli.serve_options().options;
             let named = place
                 .config
                 .map(|c| vec!["--config".to_owned(), absolute(c)]);
-            start(
-                place.config()?,
-                &serve.options,
-                place.data,
-                named.unwrap_or_default(),
-                &[],
-            )
+            let words = named.unwrap_or_default();
+            with_event_log(options, || {
+                start(place.config()?, options, place.data, words, &[])
+            })
         }
-        Some(CliCommand::Run(run)) => {
+        Some(CliCommand::Run(run)) => with_event_log(&run.options, || {
             let config = Config::for_command(run.command.clone()).map_err(usage)?;
-            start(
-                config,
-                &run.options,
-                place.data,
-                vec!["run".to_owned()],
-                &run.command,
-            )
-        }
+            let words = vec!["run".to_owned()];
+            start(config, &run.options, place.data, words, &run.command)
+        }),
         Some(CliCommand::DemoServer) => run_server(demo::run()),
         Some(CliCommand::HostTools) => run_server(host_tools::run()),
         Some(CliCommand::Hook(wanted)) => hook::run(&place, wanted),
@@ -122,6 +116,7 @@ fn dispatch(cli: Cli) -> Result<ExitCode> {
         Some(CliCommand::Check(wanted)) => check::run(&place, wanted),
         Some(CliCommand::Audit(wanted)) => audit::run(&place, &data()?, wanted),
         Some(CliCommand::Status) => status::run(&GatewaySockets::find(&data()?)?),
+        Some(CliCommand::Logs(wanted)) => server_logs::run(&place, wanted),
         Some(CliCommand::Tools) => items::run(&GatewaySockets::find(&data()?)?, "tools"),
         Some(CliCommand::Resources) => items::run(&GatewaySockets::find(&data()?)?, "resources"),
         Some(CliCommand::Prompts) => items::run(&GatewaySockets::find(&data()?)?, "prompts"),
@@ -155,6 +150,27 @@ fn usage(error: ConfigError) -> CommandError {
     CommandError::Usage(error.to_string())
 }
 
+/// Runs the gateway with its event log, which also gets the failure that ends it.
+fn with_event_log(
+    options: &ListenOptions,
+    run: impl FnOnce() -> Result<ExitCode>,
+) -> Result<ExitCode> {
+    event_log::start(options.log.settings())?;
+    let done = run().or_else(|error| {
+        let (CommandError::Usage(why) | CommandError::Failure(why)) = &error;
+        if event_log::has_own_failure_lines() {
+            event_log::emit(GatewayEvent::Failed { why: why.clone() });
+        }
+        match (event_log::is_json_on_stderr(), &error) {
+            (true, CommandError::Usage(_)) => Ok(ExitCode::from(2)),
+            (true, CommandError::Failure(_)) => Ok(ExitCode::FAILURE),
+            (false, _) => Err(error),
+        }
+    });
+    event_log::flush();
+    done
+}
+
 /// Starts the gateway. `words` and `command` are the command line for a host that starts the same gateway over stdio.
 fn start(
     mut config: Config,
@@ -177,7 +193,7 @@ fn start(
     config.check_tokens().map_err(usage)?;
     config.overrides().map_err(usage)?;
     for note in &config.notes {
-        eprintln!("toolgate: {note}");
+        event_log::emit(GatewayEvent::Note { text: note.clone() });
     }
     words.push("--stdio".to_owned());
     if let Some(data) = data {

@@ -83,7 +83,7 @@ impl Default for AuditContentSettings {
 }
 
 /// Audit content settings of one server that differ from `[audit]`.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct AuditContentOverride {
     /// Audit writes that a call waits for.
     pub(crate) durability: Option<AuditDurability>,

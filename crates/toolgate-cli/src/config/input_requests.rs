@@ -9,7 +9,7 @@ use serde::Deserialize;
 use toolgate_policy::{ElicitationPolicy, RateQuota, SamplingPolicy};
 
 /// Policy for the input requests of a server.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct InputRequestSettings {
     /// Policy for form elicitation.
     pub(crate) elicitation_forms: ElicitationPolicy,

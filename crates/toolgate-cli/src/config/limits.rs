@@ -136,6 +136,8 @@ limits! {
     mcp_header_bytes: usize = 8_192, 256 to 8_192;
     /// Maximum size of a line of a server or client over stdio, and of a response or an event of a server over HTTP.
     line_bytes: usize = 16_777_216, 65_536 to 1_073_741_824;
+    /// Size at which the file with the stderr of a server is renamed to `SERVER.log.1`, in `logs` of the data directory.
+    stderr_bytes: u64 = 1_048_576, 4_096 to 1_073_741_824;
     /// Maximum nesting depth of JSON.
     depth: usize = 64, 8 to 128;
     /// Maximum number of keys of one JSON object.

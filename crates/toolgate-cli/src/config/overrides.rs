@@ -43,6 +43,31 @@ enum FixedValue {
     },
 }
 
+/// Compares the settings, wherever they are in the config.
+impl PartialEq for ToolOverride {
+    fn eq(&self, other: &ToolOverride) -> bool {
+        let texts = |one: &ToolOverride| {
+            let one = one.clone();
+            (one.tool, one.name, one.title, one.description)
+        };
+        texts(self) == texts(other)
+            && (self.hide, self.call_seconds) == (other.hide, other.call_seconds)
+            && self.arguments == other.arguments
+    }
+}
+
+impl PartialEq for FixedValue {
+    fn eq(&self, other: &FixedValue) -> bool {
+        match (self, other) {
+            (FixedValue::Value(one), FixedValue::Value(other)) => one == other,
+            (FixedValue::Env { name: one, .. }, FixedValue::Env { name: other, .. }) => {
+                one == other
+            }
+            _ => false,
+        }
+    }
+}
+
 /// Omits the arguments, which may be secret.
 impl fmt::Debug for ToolOverride {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

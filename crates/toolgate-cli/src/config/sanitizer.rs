@@ -10,7 +10,7 @@ use std::fmt;
 use toolgate_policy::{ErrorTextMode, OnOutboundSecret, OnPlaceholder, OnSecret};
 
 /// Sanitizer settings of a server.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct SanitizerSettings {
     /// Action for secrets that the server sends.
     pub(crate) secrets: OnSecret,

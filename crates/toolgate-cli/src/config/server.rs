@@ -24,7 +24,7 @@ use toolgate_policy::{
 };
 
 /// Upstream server that the gateway starts or connects to.
-#[derive(Clone)]
+#[derive(Clone, PartialEq)]
 pub(crate) struct ServerSettings {
     /// Server id in rules, commands and the console: `[a-z0-9-]{1,32}`.
     pub(crate) id: String,

@@ -38,7 +38,7 @@ use toolgate_core::{
     ToolResult,
 };
 use toolgate_journal::{AuditEntry, AuditEvent as Happened, AuditJournal};
-use toolgate_policy::{ApprovalService, ApprovalStatus, Approver, sanitize_entry};
+use toolgate_policy::{ApprovalService, ApprovalStatus, ApprovalView, Approver, sanitize_entry};
 use toolgate_protocol::dialect;
 
 /// Views and actions of the operator on the running gateway.
@@ -381,18 +381,10 @@ impl OperatorApi {
     }
 
     /// Sends approvals that are new, changed, or settled since `known` to the console.
-    pub(crate) fn send_pending(&self, known: &mut Vec<String>) {
-        let pending = self.pending_approvals();
-        let open: Vec<&Value> = pending
-            .as_array()
-            .map(|all| all.iter().collect())
-            .unwrap_or_default();
-        let ids: Vec<String> = open
-            .iter()
-            .filter_map(|p| p["id"].as_str().map(str::to_owned))
-            .collect();
-        for question in open {
-            self.feed.send("pending", question);
+    pub(crate) fn send_pending(&self, open: &[ApprovalView], known: &mut Vec<String>) {
+        let ids: Vec<String> = open.iter().map(|view| view.id.to_string()).collect();
+        for view in open {
+            self.feed.send_with("pending", || decisions::pending(view));
         }
         for gone in known.iter().filter(|id| !ids.contains(id)) {
             let standing = self.approvals.find(gone).map(|view| view.status);

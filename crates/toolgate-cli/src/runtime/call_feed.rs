@@ -1,6 +1,9 @@
 //! Live feed of calls for the console.
 
-use crate::pretty_json;
+use crate::{
+    event_log::{self, EventLevel, GatewayEvent},
+    pretty_json,
+};
 use serde_json::{Value, json};
 use std::{
     collections::VecDeque,
@@ -115,18 +118,16 @@ impl CallFeed {
         }
     }
 
-    /// Prints the details of a failure to stderr, unless the last printed failure had the same details.
+    /// Prints the details of a failure, unless the last printed failure had the same details.
     fn print_once(&self, detail: &OperatorDetail) {
         let mut said = self
             .last_printed
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         if said.as_ref() != Some(detail) {
-            let text = SecretRedactor::redact_for_display(detail.for_operator());
-            eprintln!(
-                "toolgate: a call failed: {}",
-                toolgate_core::visible_line(&text)
-            );
+            event_log::emit(GatewayEvent::CallFailed {
+                detail: detail.for_operator().to_owned(),
+            });
             *said = Some(detail.clone());
         }
     }
@@ -281,6 +282,9 @@ impl CallObserver for CallFeed {
             };
             call.duration_ms = Some(call.started_at.elapsed().unwrap_or_default().as_millis());
             call.approval = end.approvals.first().cloned();
+            if !waits && event_log::prints(EventLevel::Detail) {
+                event_log::emit(call.end_event());
+            }
         });
     }
 }
@@ -350,16 +354,41 @@ impl DisplayedCall {
         })
     }
 
-    fn json(&self) -> Value {
-        let (steps, arguments) = (self.decision_log.steps(), self.arguments.present());
-        let has = |verdict: &str| steps.iter().any(|s| s.decision == verdict);
-        let verdict = if has("refuse") {
+    /// Returns what the rules decided: `deny`, `ask` or `allow`.
+    fn rule_decision(&self) -> &'static str {
+        let has = |verdict: &str| self.decision_log.any_step(|step| step.decision == verdict);
+        if has("refuse") {
             "deny"
         } else if has("ask") {
             "ask"
         } else {
             "allow"
+        }
+    }
+
+    /// Returns the event of its end, without arguments and result.
+    fn end_event(&self) -> GatewayEvent {
+        let tool = match self.server.is_empty() {
+            true => self.tool.clone(),
+            false => format!("{}.{}", self.server, self.tool),
         };
+        GatewayEvent::CallEnded {
+            id: self.id.to_string(),
+            tool,
+            caller: self.caller.name().to_owned(),
+            decision: match self.decision_log.any_step(|step| step.decision == "hide") {
+                true => "hide",
+                false => self.rule_decision(),
+            },
+            outcome: self.outcome.unwrap_or_default(),
+            code: self.code,
+            duration: self.started_at.elapsed().unwrap_or_default(),
+        }
+    }
+
+    fn json(&self) -> Value {
+        let (steps, arguments) = (self.decision_log.steps(), self.arguments.present());
+        let verdict = self.rule_decision();
         let decides = |verdict: &str| !matches!(verdict, "also" | "passed");
         let mut by_access = steps.iter().rev().filter(|s| s.policy == "access");
         let rule = by_access.find(|s| decides(s.decision));

@@ -2,14 +2,14 @@
 
 use crate::{
     config::{Config, RemoteAddress},
+    event_log::{self, GatewayEvent},
     runtime::call_feed::CallFeed,
     runtime::compose::per_server,
 };
 use std::sync::Arc;
-use toolgate_core::visible_line;
 use toolgate_policy::{AuditRecorder, PinEvent, Pins, StateStore};
 
-/// Creates the pins of the data directory. Their events go to stderr and to the console.
+/// Creates the pins of the data directory. Their events go to the event log and to the console.
 pub(crate) fn create_pins(
     store: Arc<dyn StateStore>,
     recorder: Arc<AuditRecorder>,
@@ -47,7 +47,7 @@ pub(crate) fn identity(address: Option<&RemoteAddress>, command: &[String]) -> S
 }
 
 fn report(board: &CallFeed, event: &PinEvent) {
-    eprintln!("toolgate: {}", visible_line(&event.to_string()));
+    event_log::emit(GatewayEvent::Definition(event.clone()));
     let told =
         serde_json::json!({"name": event.name, "kind": event.kind, "text": event.to_string()});
     board.send("pin", &told);

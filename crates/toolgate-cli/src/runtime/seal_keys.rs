@@ -1,6 +1,7 @@
 //! Keys that seal the state that clients hold. They are stored, so that input requests survive a restart, and rotated
 //! daily.
 
+use crate::event_log::{self, GatewayEvent};
 use ring::rand::{SecureRandom, SystemRandom};
 use serde_json::json;
 use std::{
@@ -64,9 +65,11 @@ pub(crate) async fn refresh_keys(store: Arc<dyn StateStore>, front: Arc<Protocol
         tokio::time::sleep(SEAL_KEY_CHECK_INTERVAL).await;
         match current_keys(store.as_ref()).await {
             Ok(keys) => drop(front.set_seal_keys(&keys)),
-            Err(why) => eprintln!(
-                "toolgate: cannot renew the keys that encrypt requestState, so the current ones stay in use: {why}"
-            ),
+            Err(why) => event_log::emit(GatewayEvent::Problem {
+                text: format!(
+                    "cannot renew the keys that encrypt requestState, so the current ones stay in use: {why}"
+                ),
+            }),
         }
     }
 }

@@ -6,6 +6,7 @@ use crate::{
     banner::{StartupBanner, option_words},
     config::Config,
     console::WebConsole,
+    event_log::{self, GatewayEvent},
     oauth::{self, BrowserSignIns, PendingIdentifications, SignInInstructions, SignInLinks},
     operator::{
         ConsoleSessions,
@@ -21,7 +22,8 @@ use crate::{
     runtime::{self, active::ActiveSnapshot},
     serve::edge_audit::EdgeAudit,
     serve::routes::{HttpRoutes, UserSignInRoutes},
-    servers::ServerSupervisor,
+    serve::server_events,
+    servers::{ServerSupervisor, StderrFiles},
 };
 use std::{net::SocketAddr, sync::Arc};
 use toolgate::edge::{ProtocolServer, ServerCapabilities, TaskOffer, http::HttpEndpoint};
@@ -48,7 +50,7 @@ impl GatewayParts {
         guardian: Arc<Guardian>,
         address: Option<SocketAddr>,
     ) -> Result<GatewayParts, String> {
-        let shared = gateway_resources(start, journal, store.clone(), guardian, address);
+        let shared = gateway_resources(start, journal, store.clone(), guardian, address)?;
         let approvals = shared.backends.approvals.clone();
         let (feed, budget) = (shared.backends.feed.clone(), shared.budget.clone());
         let (supervisor, links) = (shared.supervisor.clone(), shared.sign_in_links.clone());
@@ -96,7 +98,22 @@ impl GatewayParts {
         })
     }
 
-    pub(super) fn banner(&self, start: &StartOptions, address: Option<SocketAddr>) -> String {
+    /// Prints the banner and the event of the start.
+    pub(super) fn announce(&self, start: &StartOptions, address: Option<SocketAddr>) {
+        if event_log::has_banner() {
+            event_log::print_text(self.banner(start, address));
+        }
+        event_log::emit_besides_banner(GatewayEvent::Started {
+            endpoint: self
+                .operator
+                .endpoint
+                .clone()
+                .unwrap_or_else(|| "stdio".to_owned()),
+            data: self.operator.data.clone(),
+        });
+    }
+
+    fn banner(&self, start: &StartOptions, address: Option<SocketAddr>) -> String {
         let program = std::env::current_exe().unwrap_or_else(|_| "toolgate".into());
         let console = self
             .operator
@@ -131,14 +148,20 @@ fn gateway_resources(
     store: Arc<dyn StateStore>,
     guardian: Arc<Guardian>,
     address: Option<SocketAddr>,
-) -> GatewayResources {
+) -> Result<GatewayResources, String> {
     let recorder = Arc::new(AuditRecorder::new(journal.clone()));
     let feed = Arc::new(CallFeed::new());
     let pins = runtime::pins::create_pins(store.clone(), recorder.clone(), feed.clone());
     let limits = compose::approval_limits(&start.config);
     let last_lists = Arc::new(PinnedLists::new(pins.clone(), store.clone()));
     let caller_tokens = Arc::<CallerTokens>::default();
-    GatewayResources {
+    let stderr_files = StderrFiles::open(&start.data, start.config.limits.stderr_bytes);
+    let stderr_files = stderr_files.map_err(|e| {
+        format!(
+            "cannot create the directory `logs` in the data directory: {e}; check its permissions"
+        )
+    })?;
+    Ok(GatewayResources {
         backends: PolicyBackends {
             pins,
             feed,
@@ -147,7 +170,8 @@ fn gateway_resources(
         },
         supervisor: Arc::new(
             ServerSupervisor::new(guardian)
-                .with_lists_and_tokens(last_lists, caller_tokens.clone()),
+                .with_lists_and_tokens(last_lists, caller_tokens.clone())
+                .with_observer(server_events::observer(journal.clone()), stderr_files),
         ),
         budget: MemoryBudget::new(start.config.limits.memory_bytes),
         address,
@@ -155,7 +179,7 @@ fn gateway_resources(
         instructions: SignInInstructions::new(address.map(console_url), &start.stdio),
         sign_in_links: Arc::default(),
         caller_tokens,
-    }
+    })
 }
 
 /// Creates the server for callers.

@@ -1,14 +1,17 @@
 //! Console events that are not calls.
 
-use super::GatewayParts;
-use crate::{config::ConfigSource, servers::ServerState};
+use super::{GatewayParts, approval_events::AnnouncedApprovals};
+use crate::{
+    event_log::{self, GatewayEvent},
+    servers::ServerState,
+};
 use std::{collections::HashMap, time::Duration};
-use toolgate_core::{Caller, ChangeFilter, Service, visible_line};
+use toolgate_core::{Caller, ChangeFilter, Service};
 
 /// Minimum time between two events of the same kind.
 const MIN_EVENT_INTERVAL: Duration = Duration::from_millis(250);
 
-/// Maximum number of lines on stderr about unusable messages of one server. `toolgate status` shows the last one.
+/// Maximum number of lines about unusable messages of one server. `toolgate status` shows the last one.
 const MAX_UNUSABLE_LINES: usize = 100;
 
 /// Interval at which the audit log, keys and tasks are polled.
@@ -27,34 +30,8 @@ impl GatewayParts {
             self.feed_audit(),
             self.feed_tasks(),
             self.announce_unusable(),
-            self.feed_keys(),
-            self.report_only_server()
+            self.feed_keys()
         );
-    }
-
-    /// For `toolgate run`, prints once on stderr that its one server does not start, because the user may look
-    /// nowhere else.
-    async fn report_only_server(&self) {
-        if self.active.snapshot().config.source != ConfigSource::CommandLine {
-            return;
-        }
-        let mut servers = self.supervisor.watch();
-        loop {
-            for server in self.supervisor.status() {
-                match (server.state, server.error) {
-                    (ServerState::Failed | ServerState::Backoff, Some(why)) => {
-                        let (id, why) = (visible_line(&server.id), visible_line(&why));
-                        return eprintln!("toolgate: the server {id} is not running: {why}");
-                    }
-                    // It started once. From then on, `toolgate status` shows its state.
-                    (ServerState::Running, _) => return,
-                    _ => {}
-                }
-            }
-            if servers.changed().await.is_err() {
-                return;
-            }
-        }
     }
 
     async fn feed_keys(&self) {
@@ -67,9 +44,14 @@ impl GatewayParts {
 
     async fn feed_approvals(&self) {
         let mut desk = self.operator.approvals.changes();
-        let mut known = Vec::new();
-        while desk.changed().await.is_ok() {
-            self.operator.send_pending(&mut known);
+        let (mut known, mut announced) = (Vec::new(), AnnouncedApprovals::default());
+        loop {
+            let open = self.operator.open_approvals();
+            announced.update(&open, &self.operator.approvals, &self.operator.flags);
+            self.operator.send_pending(&open, &mut known);
+            if desk.changed().await.is_err() {
+                return;
+            }
         }
     }
 
@@ -136,7 +118,7 @@ impl GatewayParts {
         }
     }
 
-    /// Prints unusable messages of servers to stderr, up to a maximum for each server.
+    /// Prints unusable messages of servers, up to a maximum for each server.
     async fn announce_unusable(&self) {
         let mut announced = HashMap::<String, (u64, usize)>::new();
         loop {
@@ -147,10 +129,8 @@ impl GatewayParts {
                 };
                 let (last, lines) = announced.entry(server.id.clone()).or_default();
                 if *last != count && *lines < MAX_UNUSABLE_LINES {
-                    eprintln!(
-                        "toolgate: {}",
-                        visible_line(&format!("{}: {words}", server.id))
-                    );
+                    let (server, text) = (server.id.clone(), words.clone());
+                    event_log::emit(GatewayEvent::UnusableMessage { server, text });
                     *lines += 1;
                 }
                 *last = count;

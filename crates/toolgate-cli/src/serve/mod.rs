@@ -3,18 +3,24 @@
 //! - `build`: construction of the parts.
 //! - `transports`: transports to callers.
 //! - `console_events`: events for the console.
+//! - `server_events`, `approval_events`: events for the audit log and the event log.
 //! - `signals`: signals for shutdown and reload.
 
+mod approval_events;
 mod build;
 mod console_events;
 pub(crate) mod edge_audit;
 pub(crate) mod http_server;
 pub(crate) mod routes;
+mod server_events;
 mod signals;
 mod transports;
 
 use crate::{
-    config::Config, operator::control::ControlSocket, runtime::persistent_tasks::PersistentTasks,
+    config::Config,
+    event_log::{self, GatewayEvent},
+    operator::control::ControlSocket,
+    runtime::persistent_tasks::PersistentTasks,
     runtime::seal_keys,
 };
 use build::GatewayParts;
@@ -123,9 +129,10 @@ pub(crate) fn warn_of_damage(journal: &AuditJournal) {
     // If the notices cannot be read here, `toolgate status` shows that.
     for notice in journal.notices().unwrap_or_default() {
         let (about, why) = (visible(&notice.subject), visible(&notice.description));
-        eprintln!(
-            "toolgate: the audit log is damaged: {about}: {why}; run: toolgate audit verify, then: toolgate audit acknowledge"
+        let text = format!(
+            "the audit log is damaged: {about}: {why}; run: toolgate audit verify, then: toolgate audit acknowledge"
         );
+        event_log::emit(GatewayEvent::Problem { text });
     }
 }
 
@@ -158,7 +165,7 @@ async fn serve(
         .map_err(|e| format!("cannot open the control socket, through which the toolgate commands reach this gateway: {e}; check that the data directory is writable"))?;
     // A program that reads the banner may send a signal at once, so install the handlers first.
     let (hangup, stop) = (signals::hangup()?, signals::stop()?);
-    eprint!("{}", parts.banner(&start, address));
+    parts.announce(&start, address);
     let result = tokio::select! {
         result = parts.serve_transport(&start, listener, stop) => result,
         () = control.serve(parts.operator.clone()) => Ok(()),

@@ -83,6 +83,15 @@ impl ConnectionState {
             && matches!(self.state, ServerState::Starting | ServerState::Backoff)
     }
 
+    /// Returns whether it is not running, and does not start for the first time or after a good run.
+    pub(super) fn is_down(&self) -> bool {
+        match self.state {
+            ServerState::Running => false,
+            ServerState::Starting => self.last_start_failed,
+            _ => true,
+        }
+    }
+
     /// Returns whether it may come up without intervention.
     pub(super) fn may_come_up(&self) -> bool {
         self.state == ServerState::Starting || self.waits_for_restart()

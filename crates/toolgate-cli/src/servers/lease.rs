@@ -1,6 +1,6 @@
 //! Lease on a server.
 
-use super::{LastLists, ServerSpec, ServerStatus, SupervisedServer};
+use super::{LastLists, ServerObserver, ServerSpec, ServerStatus, StderrFiles, SupervisedServer};
 use crate::authentication::CallerTokens;
 use std::sync::Arc;
 use tokio::sync::watch;
@@ -24,9 +24,10 @@ impl ServerLease {
         shown: watch::Sender<u64>,
         last: Option<Arc<dyn LastLists>>,
         bearers: &Arc<CallerTokens>,
+        outputs: (Option<ServerObserver>, Option<Arc<StderrFiles>>),
     ) -> ServerLease {
         ServerLease {
-            server: Arc::new(SupervisedServer::new(spec, shown, last, bearers)),
+            server: Arc::new(SupervisedServer::new(spec, shown, last, bearers, outputs)),
             stop: watch::Sender::new(false),
         }
     }

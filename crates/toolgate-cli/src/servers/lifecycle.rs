@@ -73,6 +73,9 @@ pub(super) async fn supervise(
             Some(address) => run_remote(&server, address, launch.as_ref(), stop.clone()).await,
             None => run_process(&server, launch.as_ref(), attempt, stop.clone()).await,
         };
+        if *stop.borrow() {
+            break;
+        }
         let (state, error, ran) = match life {
             ServerEnd::FirstRequest => {
                 (attempt, again) = (OpeningAttempt::Second, false);

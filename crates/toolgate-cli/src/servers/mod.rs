@@ -9,6 +9,8 @@
 //! - `caller_sign_ins`: callers with a sign-in of their own, and callers that need one.
 //! - `credential_revocation`: revocation of deleted credentials.
 //! - `revision`: change of the protocol revision of a server.
+//! - `server_event`: events of its lifecycle.
+//! - `stderr_tail`, `stderr_files`: its last stderr lines, in memory and in files.
 //! - `launch`: start of a process, by the guardian or by a test.
 
 mod backoff;
@@ -23,8 +25,10 @@ mod lists;
 mod per_caller;
 mod remote;
 mod revision;
+mod server_event;
 mod spec;
 mod status;
+mod stderr_files;
 mod stderr_tail;
 mod subscriptions;
 mod supervised;
@@ -35,8 +39,10 @@ mod tests;
 pub(crate) use credential_revocation::revoke_credentials;
 pub(crate) use lease::ServerLease;
 pub(crate) use lists::LastLists;
+pub(crate) use server_event::{ServerEvent, ServerObserver};
 pub(crate) use spec::ServerSpec;
 pub(crate) use status::ServerState;
 use status::ServerStatus;
+pub(crate) use stderr_files::{StderrFiles, directory as stderr_directory, stderr_path};
 use supervised::SupervisedServer;
 pub(crate) use supervisor::ServerSupervisor;

@@ -38,6 +38,8 @@ pub(crate) struct ServerStatus {
     pub(crate) id: String,
     /// Current state.
     pub(crate) state: ServerState,
+    /// True if it cannot be used, and does not start for the first time or after a good run.
+    pub(crate) down: bool,
     /// True if a person can sign in to it here.
     pub(crate) signs_in: bool,
     /// True if a token was sent that a person, or the gateway itself, obtained.
@@ -53,6 +55,8 @@ pub(crate) struct ServerStatus {
     pub(crate) error: Option<String>,
     /// Last lines of its stderr.
     pub(crate) stderr: Vec<String>,
+    /// Last lines of its stderr before it failed the last time.
+    pub(crate) failure_stderr: Vec<String>,
     /// Number of its tools.
     pub(crate) tools: usize,
     /// Protocol revision in use.

@@ -1,7 +1,7 @@
 //! One server as a service, whatever state its process is in.
 
 use super::{
-    LastLists, ServerSpec, ServerState, ServerStatus,
+    LastLists, ServerEvent, ServerObserver, ServerSpec, ServerState, ServerStatus, StderrFiles,
     connection_state::{ConnectionState, wait_for_call, wait_for_list, wait_for_start_request},
     down_reason::DownReason,
     lists::ServerLists,
@@ -42,6 +42,8 @@ pub(crate) struct SupervisedServer {
     pub(super) caller_connections: Option<CallerConnections>,
     /// True if it sends input requests as results, which a session cannot carry.
     pub(super) input_by_result: watch::Sender<bool>,
+    /// Receiver of its events.
+    observer: Option<ServerObserver>,
 }
 
 impl SupervisedServer {
@@ -50,6 +52,7 @@ impl SupervisedServer {
         shown: watch::Sender<u64>,
         last: Option<Arc<dyn LastLists>>,
         bearers: &Arc<CallerTokens>,
+        (observer, files): (Option<ServerObserver>, Option<Arc<StderrFiles>>),
     ) -> SupervisedServer {
         let each = spec.address.as_ref().filter(|a| a.has_caller_connections());
         let callers = each.map(|_| CallerConnections::new(spec.max_callers, bearers.clone()));
@@ -58,8 +61,8 @@ impl SupervisedServer {
             watch::Sender::new(ChangeCounters::default()),
         );
         SupervisedServer {
+            stderr_tail: StderrTail::new(files, &spec.id),
             spec,
-            stderr_tail: StderrTail::default(),
             connection: seat,
             changes,
             sign_in_need: Arc::new(SignInNeed::new(shown.clone())),
@@ -69,6 +72,7 @@ impl SupervisedServer {
             lists: ServerLists::new(last),
             caller_connections: callers,
             input_by_result: watch::Sender::new(false),
+            observer,
         }
     }
 
@@ -84,6 +88,7 @@ impl SupervisedServer {
         ServerStatus {
             id: self.spec.id.to_string(),
             state: need.as_ref().map_or(seat.state, |_| ServerState::SignIn),
+            down: need.is_some() || seat.is_down(),
             reached: self
                 .caller_connections
                 .as_ref()
@@ -94,6 +99,7 @@ impl SupervisedServer {
                 None => seat.error.map(|why| why.detail().for_operator().to_owned()),
             },
             stderr: self.stderr_tail.lines(),
+            failure_stderr: self.stderr_tail.failure_lines(),
             tools: match &self.caller_connections {
                 Some(callers) => callers.tools(),
                 None => remote.as_ref().and_then(|r| r.tool_count).unwrap_or(0),
@@ -118,10 +124,16 @@ impl SupervisedServer {
     }
 
     pub(super) fn starting(&self, again: bool) {
+        self.stderr_tail.begin_run();
         self.update_connection(|seat| seat.start(again));
+        if again {
+            let restarts = self.connection.borrow().restarts;
+            self.report(ServerEvent::Restarting { restarts });
+        }
     }
 
     pub(super) fn running(&self, remote: Option<Arc<RemoteServer>>) {
+        let revision = remote.as_ref().map(|remote| remote.status().revision);
         self.update_connection(|seat| {
             seat.run(remote);
             if self.spec.address.is_some() {
@@ -132,12 +144,33 @@ impl SupervisedServer {
         // Lists on behalf of callers are not stored here, so read the storage again.
         self.lists.reset(self.caller_connections.is_some());
         self.mark_all_stale();
+        let restarts = self.connection.borrow().restarts;
+        self.report(ServerEvent::Started { revision, restarts });
     }
 
     /// Records that its process or connection is gone, with the reason and the time of the next start.
     pub(super) fn down(&self, state: ServerState, error: Option<DownReason>, due: Option<Instant>) {
+        let why = match (self.sign_in_need.message(), &error) {
+            (Some(need), _) => need.to_string(),
+            (None, Some(error)) => error.detail().for_operator().to_owned(),
+            (None, None) => String::new(),
+        };
         self.update_connection(|seat| seat.end(state, error, due));
         self.mark_all_stale();
+        self.report(match state {
+            ServerState::Stopped => ServerEvent::Stopped,
+            _ => ServerEvent::Failed {
+                why,
+                retry: due.map(|due| due.saturating_duration_since(Instant::now())),
+                stderr: self.stderr_tail.end_run(),
+            },
+        });
+    }
+
+    fn report(&self, event: ServerEvent) {
+        if let Some(observer) = &self.observer {
+            observer(&self.spec.id, event);
+        }
     }
 
     /// Retries a waiting server at once, or makes a caller connect again.

@@ -1,7 +1,7 @@
 //! All servers of the gateway.
 
 use super::{
-    LastLists, ServerLease, ServerSpec, ServerStatus,
+    LastLists, ServerLease, ServerObserver, ServerSpec, ServerStatus, StderrFiles,
     launch::{ProcessLauncher, client_secret},
     lifecycle::supervise,
 };
@@ -27,6 +27,8 @@ pub(crate) struct ServerSupervisor {
     launcher: Arc<dyn ProcessLauncher>,
     last_lists: Option<Arc<dyn LastLists>>,
     caller_tokens: Arc<CallerTokens>,
+    observer: Option<ServerObserver>,
+    stderr_files: Option<Arc<StderrFiles>>,
     /// Servers of the active config, in its order.
     current: Mutex<Vec<Arc<ServerLease>>>,
     /// All servers that were started and have not ended yet.
@@ -51,6 +53,8 @@ impl ServerSupervisor {
             launcher: launch,
             last_lists: None,
             caller_tokens: Arc::default(),
+            observer: None,
+            stderr_files: None,
             current: Mutex::default(),
             tasks: Mutex::default(),
             console_version: watch::Sender::new(0),
@@ -77,6 +81,17 @@ impl ServerSupervisor {
     ) -> ServerSupervisor {
         self.last_lists = Some(last);
         self.caller_tokens = bearers;
+        self
+    }
+
+    /// Sets the receiver of the servers' events, and the files that get their stderr.
+    pub(crate) fn with_observer(
+        mut self,
+        observer: ServerObserver,
+        files: StderrFiles,
+    ) -> ServerSupervisor {
+        self.observer = Some(observer);
+        self.stderr_files = Some(Arc::new(files));
         self
     }
 
@@ -145,6 +160,7 @@ impl ServerSupervisor {
             self.console_version.clone(),
             self.last_lists.clone(),
             &self.caller_tokens,
+            (self.observer.clone(), self.stderr_files.clone()),
         ));
         let life = supervise(lease.server(), self.launcher.clone(), lease.stopped());
         #[allow(
@@ -179,6 +195,9 @@ impl ServerSupervisor {
         let end = Instant::now() + SHUTDOWN_TIMEOUT;
         for task in tasks {
             let _ = timeout_at(end, task.handle).await;
+        }
+        if let Some(files) = &self.stderr_files {
+            files.flush();
         }
     }
 }

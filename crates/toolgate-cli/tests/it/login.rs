@@ -274,7 +274,9 @@ fn a_sign_in_that_ended_is_a_state_and_takes_nothing_off_the_lists() {
     let error = shown["error"].as_str().unwrap();
     assert!(error.starts_with("the sign-in has ended"), "{error}");
     assert_eq!(shown["signs_in"], true);
-    let status = near.cli(&["status"]);
+    let status = near.run(&["status"]);
+    assert_eq!(status.status.code(), Some(1), "it cannot be used");
+    let status = String::from_utf8(status.stdout).unwrap();
     assert!(
         status.contains("far sign-in: the sign-in has ended"),
         "{status}"

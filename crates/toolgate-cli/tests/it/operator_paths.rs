@@ -35,8 +35,11 @@ fn a_server_that_cannot_be_started_names_its_command_to_the_operator_only() {
     let program = folder.path().join("none");
     let gate = Setup::config(format!("[server.s]\ncommand = [{program:?}]\n")).start();
     let status = until("the operator sees why", SOON, || {
-        let status = gate.cli(&["status"]);
-        status.contains(program.to_str().unwrap()).then_some(status)
+        let status = gate.run(&["status"]);
+        let text = String::from_utf8(status.stdout).unwrap();
+        let shown = text.contains(program.to_str().unwrap());
+        assert_eq!(shown, status.status.code() == Some(1), "it is down: {text}");
+        shown.then_some(text)
     });
     let answer = Modern::call(gate.port, &json!(1), "s_t", json!({}));
     assert!(!answer.body.contains("none"), "{} {status}", answer.body);

@@ -172,8 +172,7 @@ fn is_nowhere_on_stdio(offer: &Offer, hidden: &str) {
 
 fn told(gate: &Gate, about: &str) -> Vec<String> {
     let said = gate.said().into_iter();
-    said.filter(|line| line.starts_with("toolgate: ") && line.contains(about))
-        .collect()
+    said.filter(|line| line.contains(about)).collect()
 }
 
 fn records(gate: &Gate, event: &str, name: &str) -> Vec<Value> {

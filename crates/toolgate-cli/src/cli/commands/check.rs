@@ -191,8 +191,10 @@ fn listed_items(config: &Config, data: &Path, found: &mut CheckFindings) -> Resu
                 let why = server
                     .error
                     .unwrap_or_else(|| "it did not respond in time".to_owned());
+                let stderr = server.failure_stderr.iter();
+                let stderr: String = stderr.map(|line| format!("\n  | {line}")).collect();
                 found.failed.push(format!(
-                    "the server {} is unavailable: {why}",
+                    "the server {} is unavailable: {why}{stderr}",
                     server.id
                 ));
             } else {

@@ -1,6 +1,6 @@
 //! `toolgate status`: status of the running gateways.
 
-use super::{CommandError, Result, keys::expires_soon, print};
+use super::{CommandError, Result, keys::expires_soon, print, unavailable::stderr_lines};
 use crate::{
     oauth::SignInInstructions,
     operator::control::{ControlResponse, GatewaySockets},
@@ -20,7 +20,8 @@ const MAX_NOTES_SHOWN: usize = 20;
 /// Minimum seconds by which the data directory's clock is ahead of the system clock before the status mentions it.
 const MIN_CLOCK_LEAD_SECONDS: u64 = 60;
 
-/// Prints the status of each gateway. Fails if one cannot write its audit log, or if damage to it is not acknowledged.
+/// Prints the status of each gateway. Fails if one cannot write its audit log, if damage to it is not acknowledged, or
+/// if a server is down.
 pub(super) fn run(gateways: &GatewaySockets) -> Result<ExitCode> {
     let mut code = ExitCode::SUCCESS;
     for answer in gateways.request_all("status", &json!({}))? {
@@ -29,7 +30,9 @@ pub(super) fn run(gateways: &GatewaySockets) -> Result<ExitCode> {
                 print(&text(&status))?;
                 let damaged = status["record"]["damage"].as_array();
                 let damaged = damaged.is_some_and(|all| !all.is_empty());
-                if damaged || status["record"]["state"] != "written" {
+                let servers = status["servers"].as_array();
+                let down = servers.is_some_and(|all| all.iter().any(|one| one["down"] == true));
+                if damaged || down || status["record"]["state"] != "written" {
                     code = ExitCode::FAILURE;
                 }
             }
@@ -102,6 +105,9 @@ fn text(status: &Value) -> String {
             },
         };
         line("server", &format!("{} {state}", word(&server["id"])));
+        for stderr in stderr_lines(server) {
+            line("", stderr.trim());
+        }
         for note in notes(server) {
             line("", &note);
         }

@@ -23,13 +23,31 @@ pub(super) fn print_unavailable(statuses: &[Value], meant: impl Fn(&str) -> bool
         for server in status["servers"].as_array().into_iter().flatten() {
             let id = server["id"].as_str().unwrap_or_default();
             match unavailable_reason(server).filter(|_| meant(id)) {
-                Some(why) => said.push(format!("toolgate: the server {} {why}", visible_line(id))),
+                Some(why) => {
+                    let stderr = stderr_lines(server).concat();
+                    said.push(format!(
+                        "toolgate: the server {} {why}\n{stderr}",
+                        visible_line(id)
+                    ));
+                }
                 None => continue,
             }
         }
     }
     said.dedup();
-    said.iter().for_each(|line| eprintln!("{line}"));
+    said.iter().for_each(|text| eprint!("{text}"));
+}
+
+/// Returns the last lines of the stderr of a server that is down, indented, for the message about it.
+pub(super) fn stderr_lines(server: &Value) -> Vec<String> {
+    if server["down"] != true {
+        return Vec::new();
+    }
+    let lines = server["failure_stderr"].as_array().into_iter().flatten();
+    let lines = lines.filter_map(Value::as_str);
+    lines
+        .map(|line| format!("  | {}\n", visible_line(line)))
+        .collect()
 }
 
 /// Returns why a server is unavailable.

@@ -17,6 +17,7 @@ const MISDEEDS: &str = "crates/toolgate-cli/tests/it/misdeeds.rs";
 const OUTLET: &str = "crates/toolgate/src/edge/responder.rs";
 const SCHEMA: &str = "crates/toolgate-policy/src/validation/schema/tests.rs";
 const LINKS: &str = "crates/toolgate/src/aggregate/links/tests.rs";
+const SERVER_LOGS: &str = "crates/toolgate-cli/tests/it/server_logs.rs";
 const MEDIA: &str = "crates/toolgate-policy/src/sanitize/media/tests.rs";
 const HTTP: &str = "crates/toolgate/tests/it/serve/http.rs";
 const PARKED: &str = "crates/toolgate/tests/it/remote_http/parked.rs";
@@ -54,6 +55,7 @@ const LIMIT_TESTS: &[(&str, &str, &str)] = &[
         "one_over_each_limit_of_a_head_is_refused",
     ),
     ("line_bytes", FLOODS, "t22_lines_without_end_are_dropped"),
+    ("stderr_bytes", SERVER_LOGS, "the_stored_stderr_is_bounded"),
     ("depth", CONFIG_LIMITS, "the_json_of_a_message"),
     ("keys", CONFIG_LIMITS, "the_json_of_a_message"),
     ("elements", CONFIG_LIMITS, "the_json_of_a_message"),

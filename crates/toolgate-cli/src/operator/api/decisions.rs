@@ -102,11 +102,16 @@ impl OperatorApi {
     }
 
     /// Returns the open approval requests: those with a waiting caller first, then by expiry.
-    pub(crate) fn pending_approvals(&self) -> Value {
+    pub(crate) fn open_approvals(&self) -> Vec<ApprovalView> {
         let mut open = self.approvals.list();
         open.retain(|view| view.status == ApprovalStatus::Pending);
         open.sort_by_key(|view| (!view.is_awaited, view.expires_at));
-        open.iter().map(pending).collect()
+        open
+    }
+
+    /// Returns the open approval requests as JSON.
+    pub(crate) fn pending_approvals(&self) -> Value {
+        self.open_approvals().iter().map(pending).collect()
     }
 
     pub(crate) fn grants(&self) -> Value {
@@ -175,7 +180,7 @@ fn revocation_result(result: Result<(), ApprovalError>, id: &str) -> ActionResul
     }
 }
 
-fn pending(view: &ApprovalView) -> Value {
+pub(super) fn pending(view: &ApprovalView) -> Value {
     let item = &view.item;
     json!({
         "id": view.id, "call": view.calls.last(), "calls": view.calls, "at": millis(view.requested_at), "expires": millis(view.expires_at), "caller": view.binding.caller.name(),

@@ -1,6 +1,7 @@
-//! Notes on definitions of servers: announced once on standard error and in the audit log, and shown on request.
+//! Notes on definitions of servers: announced once in the event log and in the audit log, and shown on request.
 
 use super::OperatorApi;
+use crate::event_log::{self, GatewayEvent};
 use serde_json::{Value, json};
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
@@ -15,7 +16,7 @@ use toolgate_policy::sanitize_entry;
 const MAX_ANNOUNCED_PER_SERVER: usize = 1000;
 /// Maximum number of notes on one server that the console and the command line show.
 const MAX_SHOWN_PER_SERVER: usize = 500;
-/// Maximum number of names in one line on stderr.
+/// Maximum number of names in one line of the event log.
 const MAX_NAMES_PER_LINE: usize = 5;
 
 /// Current notes, and those that were announced.
@@ -132,7 +133,7 @@ impl OperatorApi {
         }
         let fresh = self.notes.replace(notes);
         for line in self.notes.lines(&fresh) {
-            eprintln!("toolgate: {line}");
+            event_log::emit(GatewayEvent::DefinitionNote { text: line });
         }
         for note in &fresh {
             // If the audit log cannot be written, calls are rejected and the console shows it.

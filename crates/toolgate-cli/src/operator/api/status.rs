@@ -1,7 +1,10 @@
 //! Status of the audit log, of the issuers, and of the gateway as a whole.
 
 use super::OperatorApi;
-use crate::runtime::call_feed::millis;
+use crate::{
+    event_log::{self, GatewayEvent},
+    runtime::call_feed::millis,
+};
 use serde_json::{Value, json};
 use toolgate::auth::resource::IssuerStatus;
 use toolgate_journal::{AuditEntry, AuditEvent, JournalHealth};
@@ -72,6 +75,7 @@ impl OperatorApi {
 
     /// Audits that the gateway begins to drain, and signs all records so far.
     pub(crate) fn record_drain(&self) {
+        event_log::emit(GatewayEvent::Stopping);
         // If it cannot be written, closing the journal reports that.
         let _ = self
             .journal

@@ -1,14 +1,17 @@
 //! Reload of the config while the gateway runs: applied as a whole, or not at all.
 //!
 //! - [`ConfigReloader`]: reads the config, audits the result, and swaps the snapshot.
+//! - `config_changes`: differences between the old and the new config.
 //! - `start_only`: settings that stay as they were at the start.
 //! - `watch`: triggers of a reload.
 
+mod config_changes;
 mod start_only;
 mod watch;
 
 use crate::{
     config::{Config, ConfigSource},
+    event_log::{self, GatewayEvent},
     runtime::active::ActiveSnapshot,
     runtime::call_feed::millis,
     runtime::snapshot::{ConfigSnapshot, GatewayResources},
@@ -22,7 +25,6 @@ use std::{
 };
 use toolgate_journal::{AuditEntry, AuditEvent};
 use toolgate_policy::{SecretRedactor, sanitize_entry};
-use toolgate_protocol::plural::count_of;
 
 /// Reloads the config.
 pub(crate) struct ConfigReloader {
@@ -185,7 +187,7 @@ impl ConfigReloader {
             }
             (Err(why), _) | (Ok(_), Err(why)) => Err(why),
         };
-        print_result(&taken, &self.active.snapshot());
+        print_result(&taken, because.name(), before, &self.active.snapshot());
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         *last = LastReload {
             at: SystemTime::now(),
@@ -207,20 +209,24 @@ impl ConfigReloader {
     }
 }
 
-/// Prints the result of a reload to stderr.
-fn print_result(taken: &Result<Vec<String>, String>, plan: &ConfigSnapshot) {
-    match taken {
-        Ok(notes) => {
-            let (servers, rules) = (plan.config.servers.len(), plan.config.rules.len());
-            let (servers, rules) = (
-                count_of(servers as u64, "server"),
-                count_of(rules as u64, "rule"),
-            );
-            eprintln!("toolgate: the config was reloaded: {servers}, {rules}");
-            notes.iter().for_each(|note| eprintln!("toolgate: {note}"));
-        }
-        Err(why) => eprintln!(
-            "toolgate: {why}\ntoolgate: the config was rejected; the previous config stays active"
-        ),
-    }
+/// Prints the result of a reload.
+fn print_result(
+    taken: &Result<Vec<String>, String>,
+    by: &'static str,
+    before: &ConfigSnapshot,
+    now: &ConfigSnapshot,
+) {
+    event_log::emit(match taken {
+        Ok(notes) => GatewayEvent::ConfigReloaded {
+            by,
+            servers: now.config.servers.len(),
+            rules: now.config.rules.len(),
+            changes: config_changes::describe(&before.config, &now.config),
+            notes: notes.clone(),
+        },
+        Err(why) => GatewayEvent::ConfigRefused {
+            by,
+            why: why.clone(),
+        },
+    });
 }

@@ -10,6 +10,7 @@ const START_ONLY_LIMITS: &[&str] = &[
     "header_bytes",
     "headers",
     "mcp_header_bytes",
+    "stderr_bytes",
     "stream_messages",
     "stream_bytes",
     "stream_resources",

@@ -23,6 +23,7 @@ pub(crate) struct Setup {
     env: Vec<(&'static str, &'static str)>,
     wrap: Vec<String>,
     run: Vec<PathBuf>,
+    options: Vec<String>,
     port: u16,
 }
 
@@ -70,6 +71,13 @@ impl Setup {
         self
     }
 
+    /// With more options of the command line.
+    pub(crate) fn options(mut self, options: &[&str]) -> Setup {
+        self.options
+            .extend(options.iter().map(|&word| word.to_owned()));
+        self
+    }
+
     /// On this port, for a gateway that comes back where it was.
     pub(crate) fn at(mut self, port: u16) -> Setup {
         self.port = port;
@@ -105,7 +113,8 @@ impl Setup {
                 &format!("127.0.0.1:{}", self.port),
                 "--data",
             ])
-            .arg(data.path().join("state"));
+            .arg(data.path().join("state"))
+            .args(&self.options);
         if let Some(config) = &self.config {
             start
                 .arg("--config")

@@ -1,0 +1,91 @@
+//! Events of approvals, in the event log.
+
+use crate::event_log::{self, GatewayEvent};
+use std::collections::HashMap;
+use toolgate_policy::{ApprovalService, ApprovalStatus, ApprovalView, Approver};
+
+/// Announced approvals that were not decided yet.
+#[derive(Default)]
+pub(super) struct AnnouncedApprovals(HashMap<String, ApprovalText>);
+
+/// What the end of an approval repeats of its beginning.
+struct ApprovalText {
+    tool: String,
+    caller: String,
+    /// Number of approvers so far.
+    approvers: usize,
+}
+
+impl AnnouncedApprovals {
+    /// Prints the approvals that are new, or decided, since the last time.
+    pub(super) fn update(
+        &mut self,
+        open: &[ApprovalView],
+        approvals: &ApprovalService,
+        flags: &str,
+    ) {
+        let mut before = std::mem::take(&mut self.0);
+        for view in open {
+            let text = match before.remove(&*view.id) {
+                Some(text) => text,
+                None => announce(view, approvals, flags),
+            };
+            if view.approvers.len() > text.approvers
+                && let Some(by) = view.approvers.last()
+            {
+                let rest = view.required_approvers as usize - view.approvers.len();
+                let still = format!("{rest} more must approve");
+                decided(&view.id, &text, "approved", Some(by), Some(still));
+            }
+            let approvers = view.approvers.len();
+            self.0
+                .insert(view.id.to_string(), ApprovalText { approvers, ..text });
+        }
+        for (id, text) in before {
+            let status = approvals.find(&id).map(|view| view.status);
+            let (decision, by, reason) = match &status {
+                Some(ApprovalStatus::Approved(by) | ApprovalStatus::Spent { by, .. }) => {
+                    ("approved", Some(by), None)
+                }
+                Some(ApprovalStatus::Denied(by, reason)) => ("denied", Some(by), reason.clone()),
+                Some(status) => (status.as_str(), None, None),
+                None => ("expired", None, None),
+            };
+            decided(&id, &text, decision, by, reason);
+        }
+    }
+}
+
+fn announce(view: &ApprovalView, approvals: &ApprovalService, flags: &str) -> ApprovalText {
+    let text = ApprovalText {
+        tool: view.item.full_name(),
+        caller: view.binding.caller.name().to_owned(),
+        approvers: 0,
+    };
+    let left = view.expires_at.duration_since(approvals.now());
+    event_log::emit(GatewayEvent::ApprovalRequested {
+        id: view.id.to_string(),
+        tool: text.tool.clone(),
+        caller: text.caller.clone(),
+        expires_in: left.unwrap_or_default(),
+        flags: flags.to_owned(),
+    });
+    text
+}
+
+fn decided(
+    id: &str,
+    text: &ApprovalText,
+    decision: &'static str,
+    by: Option<&Approver>,
+    reason: Option<String>,
+) {
+    event_log::emit(GatewayEvent::ApprovalDecided {
+        id: id.to_owned(),
+        tool: text.tool.clone(),
+        caller: text.caller.clone(),
+        decision,
+        by: by.map(ToString::to_string),
+        reason,
+    });
+}
