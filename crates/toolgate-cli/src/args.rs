@@ -101,13 +101,19 @@ pub(crate) enum CliCommand {
     /// List the prompts of the running gateways
     Prompts,
     /// Call a tool of a running gateway
+    ///
+    /// The result is printed as JSON. If the rules deny the call, the message names the rule.
     Call {
         /// Name of the tool
         #[arg(value_name = "SERVER.TOOL", value_parser = tool)]
         tool: String,
-        /// Arguments: a JSON object
-        #[arg(value_name = "JSON", value_parser = object)]
-        arguments: Option<String>,
+        /// Arguments: key=value words, a JSON object, `@FILE` with one, or `-` to read one from standard input
+        ///
+        /// The input schema of the tool types the values of key=value words: a text stays as it is written, and a
+        /// number, boolean, array or object is JSON. Where the schema names no single type, a value is JSON if it
+        /// parses, and otherwise text.
+        #[arg(value_name = "ARGUMENTS", value_parser = call_argument)]
+        arguments: Vec<String>,
     },
     /// Explain how the rules decide a call, without running it
     ///
@@ -576,8 +582,17 @@ fn tool(text: &str) -> Result<String, String> {
     }
 }
 
+/// Checks an argument of `toolgate call`.
+fn call_argument(text: &str) -> Result<String, String> {
+    let is_pair = !text.trim_start().starts_with(['{', '[', '"']) && text.contains('=');
+    match is_pair || text == "-" || text.starts_with('@') {
+        true => Ok(text.to_owned()),
+        false => object(text),
+    }
+}
+
 /// Checks that the text is a JSON object. It is passed on unchanged, so numbers and the order of keys are preserved.
-fn object(text: &str) -> Result<String, String> {
+pub(crate) fn object(text: &str) -> Result<String, String> {
     let parsed: Result<&serde_json::value::RawValue, _> = serde_json::from_str(text);
     match parsed {
         Ok(_) if text.trim_start().starts_with('{') => Ok(text.to_owned()),

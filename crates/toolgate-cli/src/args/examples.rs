@@ -39,7 +39,9 @@ toolgate run -- toolgate demo-server"),
     ("resources", "toolgate resources"),
     ("prompts", "toolgate prompts"),
     ("call", "\
-toolgate call demo.add '{\"a\": 1, \"b\": 2}'"),
+toolgate call demo.add a=1 b=2
+toolgate call demo.add '{\"a\": 1, \"b\": 2}'
+toolgate call demo.note @note.json"),
     ("calls", "toolgate calls"),
     ("connect", "\
 # List the known hosts

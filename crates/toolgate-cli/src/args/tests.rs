@@ -181,8 +181,8 @@ fn arguments_stay_as_they_are() {
         panic!("not call")
     };
     assert_eq!(
-        (tool.as_str(), arguments.as_deref()),
-        ("demo.a.b", Some(text))
+        (tool.as_str(), arguments.as_slice()),
+        ("demo.a.b", [text.to_owned()].as_slice())
     );
 }
 

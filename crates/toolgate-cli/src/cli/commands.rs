@@ -1,6 +1,7 @@
 //! Commands: some run in this process, others are sent to the running gateways.
 
 mod audit;
+mod call;
 mod check;
 mod connect;
 mod data_dir;
@@ -140,9 +141,7 @@ fn dispatch(cli: Cli) -> Result<ExitCode> {
         Some(CliCommand::Stop { id }) => send_by_id(&data()?, "stop", &json!({"id": id})),
         Some(CliCommand::Replay(wanted)) => replay::run(&place, wanted),
         Some(CliCommand::Explain(wanted)) => explain::run(&place, wanted),
-        Some(CliCommand::Call { tool, arguments }) => {
-            call(&data()?, tool, arguments.as_deref().unwrap_or("{}"))
-        }
+        Some(CliCommand::Call { tool, arguments }) => call::run(&data()?, tool, arguments),
     }
 }
 
@@ -241,29 +240,6 @@ fn run_server(server: impl Future<Output = ExitCode>) -> Result<ExitCode> {
 fn send_by_id(data: &Path, action: &str, with: &Value) -> Result<ExitCode> {
     GatewaySockets::find(data)?.request_any(action, with)?;
     Ok(ExitCode::SUCCESS)
-}
-
-fn call(data: &Path, tool: &str, arguments: &str) -> Result<ExitCode> {
-    let with = json!({"tool": tool, "text": arguments});
-    let gateways = GatewaySockets::find(data)?;
-    let result = gateways.request_any("call", &with);
-    if result.is_err() {
-        unavailable::print_unavailable(&unavailable::statuses(&gateways), |id| {
-            let rest = tool.strip_prefix(id);
-            rest.is_some_and(|rest| rest.starts_with(['.', '_']))
-        });
-    }
-    let result = result?;
-    let failed = result
-        .get("isError")
-        .and_then(Value::as_bool)
-        .unwrap_or(false);
-    print(&format!("{result}\n"))?;
-    Ok(if failed {
-        ExitCode::FAILURE
-    } else {
-        ExitCode::SUCCESS
-    })
 }
 
 fn console(gateways: &GatewaySockets, name: &str) -> Result<ExitCode> {

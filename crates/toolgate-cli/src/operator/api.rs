@@ -1,26 +1,26 @@
 //! Operator's views and actions, shared by the console and the terminal.
 
+mod call_arguments;
 mod decisions;
 mod explain;
+mod freeze_target;
 mod keys;
 mod notes;
 mod pins;
 mod status;
+mod tool_call;
 
 pub(crate) use keys::{KEY_EXPIRY_WARNING, key_error_message, key_json};
 pub(crate) use notes::{DefinitionNotes, lines as note_lines};
 pub(crate) use status::sign_in_record;
 
 use crate::{
-    config::hook_caller,
-    hosts::HookHost,
     operator::{
         ConsoleSessions,
         item_view::{self, ITEM_LISTS},
     },
     runtime::active::ActiveSnapshot,
     runtime::call_feed::{CallFeed, ConsoleEvent, millis},
-    runtime::dry_run::nearest_name,
     runtime::reload::{ConfigReloader, ReloadTrigger},
     servers::ServerSupervisor,
 };
@@ -32,14 +32,10 @@ use std::{
     time::{Duration, SystemTime},
 };
 use tokio::sync::{broadcast, mpsc};
-use toolgate::edge::{ProtocolServer, call_in_process};
-use toolgate_core::{
-    CallReporter, Caller, Catalog, EventSink, ItemKind, Json, ListRequest, Output, ReporterEvent,
-    ToolResult,
-};
+use toolgate::edge::ProtocolServer;
+use toolgate_core::{Caller, Catalog, ItemKind, ListRequest};
 use toolgate_journal::{AuditEntry, AuditEvent as Happened, AuditJournal};
 use toolgate_policy::{ApprovalService, ApprovalStatus, ApprovalView, Approver, sanitize_entry};
-use toolgate_protocol::dialect;
 
 /// Views and actions of the operator on the running gateway.
 pub(crate) struct OperatorApi {
@@ -287,67 +283,6 @@ impl OperatorApi {
         Ok(json!({"ok": true}))
     }
 
-    async fn call_tool(
-        &self,
-        tool: &str,
-        with: &Value,
-        who: &Approver,
-        notes: mpsc::Sender<String>,
-    ) -> ActionResult {
-        let name = self.resolve_tool_name(tool).await?;
-        // The control socket sends the exact text; the console sends parsed JSON.
-        let arguments = match with.get("text").and_then(Value::as_str) {
-            Some(text) => Json::read(text.as_bytes().to_vec(), &Default::default())
-                .map_err(|e| format!("the arguments cannot be read: {e}; correct them"))?,
-            None => Json::from_value(with.get("arguments").unwrap_or(&json!({}))),
-        };
-        if arguments.kind() != toolgate_protocol::json::JsonKind::Object {
-            return Err(
-                "the arguments must be a JSON object, for example {\"name\": \"x\"}"
-                    .to_owned()
-                    .into(),
-            );
-        }
-        let by = who.channel.as_str();
-        // A session with a label belongs to a person of its own in rules and approvals.
-        let person = who.name.as_deref().filter(|_| !who.is_owner).unwrap_or(by);
-        let caller =
-            match with.get("hook").and_then(Value::as_str) {
-                None => Caller::new(format!("operator@{person}")),
-                Some(host) => Caller::new(hook_caller(HookHost::find(host).ok_or_else(|| {
-                    ActionError::Refused(format!("the host {host:?} has no hooks"))
-                })?)),
-            };
-        let reporter = CallReporter::new(Arc::new(ProgressLines(notes)));
-        let output = call_in_process(&self.server, caller, by, &name, arguments, reporter)
-            .await
-            .map_err(|e| e.public_message().to_owned())?;
-        Ok(output_json(&output))
-    }
-
-    /// Resolves `server.tool` or a client's name to the client's name.
-    async fn resolve_tool_name(&self, tool: &str) -> Result<String, ActionError> {
-        let find = |catalog: &Catalog| {
-            let mut items = catalog.items().iter();
-            let found = items.find(|item| item.full_name() == tool || item.def.name() == tool);
-            found.map(|item| item.def.name().to_owned())
-        };
-        if let Some(name) = find(&self.known_items(ItemKind::Tool).await) {
-            return Ok(name);
-        }
-        // A server may just have started, so list all servers again.
-        self.list_servers().await;
-        let catalog = self.known_items(ItemKind::Tool).await;
-        if let Some(name) = find(&catalog) {
-            return Ok(name);
-        }
-        let names = catalog.items().iter().map(|item| item.full_name());
-        Err(ActionError::Unknown(match nearest_name(tool, names) {
-            Some(name) => format!("there is no tool {tool:?}; did you mean {name:?}?"),
-            None => format!("there is no tool {tool:?}; `toolgate tools` lists the tools"),
-        }))
-    }
-
     /// Lists all items of all servers. Waits for slow ones.
     pub(crate) async fn list_servers(&self) {
         let servers = self.active.snapshot().pinning_servers.clone();
@@ -434,30 +369,4 @@ impl OperatorApi {
 
 fn millis_of(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
-}
-
-/// Renders a tool result as the protocol writes it, for a terminal or the console.
-fn output_json(output: &ToolResult) -> Value {
-    let nobody = toolgate_protocol::method::initialize::Implementation::default();
-    let mut value = dialect::MODERN
-        .output(&Output::Tool(output.clone()), &nobody)
-        .to_value();
-    if let Some(map) = value.as_object_mut() {
-        map.remove("_meta");
-        map.remove("resultType");
-    }
-    value
-}
-
-/// Reporter that sends progress as lines for a terminal.
-struct ProgressLines(mpsc::Sender<String>);
-
-impl EventSink for ProgressLines {
-    fn report(&self, event: ReporterEvent) {
-        let text = match event {
-            ReporterEvent::Progress(p) => p.message.unwrap_or_else(|| p.progress.to_string()),
-            ReporterEvent::Log(log) => format!("{}: {}", log.level, log.data.as_str()),
-        };
-        let _ = self.0.try_send(text);
-    }
 }

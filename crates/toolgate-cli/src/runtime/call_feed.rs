@@ -198,6 +198,12 @@ impl CallFeed {
             .collect()
     }
 
+    /// Returns whether a recent call is by this caller.
+    pub(crate) fn has_caller(&self, caller: &str) -> bool {
+        let calls = self.lock_calls();
+        calls.iter().any(|call| call.caller.name() == caller)
+    }
+
     /// Returns the number of running calls of a caller, and the number of its calls that wait for an approval.
     pub(crate) fn open_counts(&self, caller: &str) -> (usize, usize) {
         let calls = self.lock_calls();

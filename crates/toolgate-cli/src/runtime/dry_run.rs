@@ -87,14 +87,16 @@ pub(crate) fn resolve_name(catalogs: &[(ItemKind, Catalog)], name: &str) -> Opti
     })
 }
 
-/// Finds the item of that name.
+/// Finds the item with that full name, or else the one with that name for clients.
 fn find_item(catalogs: &[(ItemKind, Catalog)], name: &str) -> Option<(Arc<Item>, Op)> {
-    catalogs.iter().find_map(|(kind, catalog)| {
-        let is = |item: &&Arc<Item>| {
-            item.full_name() == name || item.def.name() == name || matches_template(item, name)
-        };
-        Some((catalog.items().iter().find(is)?.clone(), op(*kind)))
-    })
+    let find = |is: &dyn Fn(&Item) -> bool| {
+        catalogs.iter().find_map(|(kind, catalog)| {
+            let item = catalog.items().iter().find(|item| is(item))?;
+            Some((item.clone(), op(*kind)))
+        })
+    };
+    find(&|item| item.full_name() == name)
+        .or_else(|| find(&|item| item.def.name() == name || matches_template(item, name)))
 }
 
 /// Returns whether a name is that of a resource that the item's template matches.

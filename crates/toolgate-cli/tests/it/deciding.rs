@@ -312,7 +312,8 @@ fn what_was_decided_is_said() {
     }
     let who = ["caller", "key:nosuch"];
     let frozen = said(&["freeze", who[0], who[1]]);
-    assert_eq!(frozen, "frozen: caller key:nosuch\n");
+    let note = "note: there is no API key \"nosuch\" yet";
+    assert_eq!(frozen, format!("frozen: caller key:nosuch\n{note}\n"));
     let thawed = said(&["thaw", who[0], who[1]]);
     assert_eq!(thawed, "thawed: caller key:nosuch\n");
     let unknown = refused(&gate, &["grants", "revoke", "x"]);

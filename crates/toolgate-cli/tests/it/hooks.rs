@@ -189,6 +189,20 @@ fn an_input_that_cannot_be_read_is_denied() {
     );
 }
 
+/// A denial is not taken for a gateway that is away.
+#[test]
+fn a_rule_denies_whatever_happens_without_a_gateway() {
+    let deny = "\n[[rule]]\ntools = [\"host.bash\"]\nwhen = 'args.command.contains(\"sudo\")'\naction = \"deny\"\n";
+    let gate = Setup::config(hook_config() + deny).start();
+    let words = ["claude-code", "--if-unavailable", "allow"];
+    let (code, _, said) = answer(start(&gate, &words, &bash("sudo ls")));
+    assert_eq!(code, Some(2), "{said}");
+    assert!(
+        !said.contains("rule 3"),
+        "the reason is for a model: {said}"
+    );
+}
+
 /// The shell of the host runs the command of the settings, and the settings come back.
 #[test]
 fn the_hook_of_the_settings_runs_and_goes_without_a_trace() {

@@ -62,6 +62,7 @@ mod oauth;
 mod odd_servers;
 mod one_address;
 mod opening;
+mod operator_commands;
 mod operator_paths;
 mod orphans;
 mod other_origins;

@@ -64,7 +64,12 @@ pub(super) fn freeze(data: &Path, freeze: &FreezeCommand) -> Result<ExitCode> {
     match freeze.target() {
         Some(what) => {
             let with = json!({"what": what, "reason": freeze.reason()});
-            send_and_confirm(data, "freeze", &with, &format!("frozen: {what}"))
+            let frozen = GatewaySockets::find(data)?.request_any("freeze", &with)?;
+            eprintln!("{}", visible_line(&format!("frozen: {what}")));
+            if let Some(note) = frozen["note"].as_str() {
+                eprintln!("{}", visible_line(note));
+            }
+            Ok(ExitCode::SUCCESS)
         }
         None => frozen(data),
     }

@@ -76,6 +76,7 @@ impl OperatorApi {
 
     async fn freeze(&self, what: &str, reason: &str, who: &Approver) -> ActionResult {
         let what = freeze_scope(what)?;
+        let note = self.check_freeze(&what)?;
         let reason = Some(reason.to_owned());
         let froze = self
             .approvals
@@ -83,7 +84,7 @@ impl OperatorApi {
             .freeze(what, reason, who.clone())
             .await;
         froze.map_err(|e| e.public_message().to_owned())?;
-        Ok(json!({"ok": true}))
+        Ok(json!({"ok": true, "note": note}))
     }
 
     async fn thaw(&self, what: &str, who: &Approver) -> ActionResult {
