@@ -168,9 +168,9 @@ limits! {
     /// Running calls of one server.
     calls_per_server: usize = 512, 1 to 1_000_000;
     /// Queued calls of one caller; at most `waiting`.
-    waiting_per_caller: usize = 1_024, 0 to 100_000;
+    waiting_per_caller: usize = 512, 0 to 100_000;
     /// Queued calls of all callers.
-    waiting: usize = 4_096, 0 to 1_000_000;
+    waiting: usize = 1_024, 0 to 1_000_000;
     /// Maximum time that a call stays in the queue.
     waiting_seconds: u64 = 10, 0 to 3_600;
     /// Open sessions at `/mcp`, and as many streams at `/sse`.

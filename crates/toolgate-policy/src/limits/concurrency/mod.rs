@@ -28,9 +28,9 @@ pub struct ConcurrencyLimits {
     pub per_server: PerServer<usize>,
     /// Maximum number of concurrent calls in total. Default: 2,048.
     pub total: usize,
-    /// Maximum number of calls of one caller that wait in the queue for a permit. Default: 1,024.
+    /// Maximum number of calls of one caller that wait in the queue for a permit. Default: 512.
     pub max_queued_per_caller: usize,
-    /// Maximum number of calls that wait in the queue for a permit, in total. Default: 4,096.
+    /// Maximum number of calls that wait in the queue for a permit, in total. Default: 1,024.
     pub max_queued: usize,
     /// Maximum time that a call waits in the queue for a permit. Default: 10 s.
     pub queue_timeout: Duration,
@@ -43,8 +43,8 @@ impl Default for ConcurrencyLimits {
             per_tool: 256,
             per_server: PerServer::all(512),
             total: 2048,
-            max_queued_per_caller: 1024,
-            max_queued: 4096,
+            max_queued_per_caller: 512,
+            max_queued: 1024,
             queue_timeout: Duration::from_secs(10),
         }
     }
