@@ -8,7 +8,7 @@ use toolgate_policy::{ApprovalService, ApprovalStatus, ApprovalView, Approver};
 #[derive(Default)]
 pub(super) struct AnnouncedApprovals(HashMap<String, ApprovalText>);
 
-/// What the end of an approval repeats of its beginning.
+/// Tool and caller of an approval, for the line about its end.
 struct ApprovalText {
     tool: String,
     caller: String,
