@@ -307,6 +307,9 @@ pub(crate) struct ServeOptions {
 pub(crate) struct RunOptions {
     #[command(flatten)]
     pub(crate) options: ListenOptions,
+    /// Name of the server in rules and the audit log [default: that of the package or program]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: Option<String>,
     /// Program of the server and its arguments
     #[arg(last = true, required = true, value_name = "PROGRAM")]
     pub(crate) command: Vec<String>,

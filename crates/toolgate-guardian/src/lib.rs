@@ -57,7 +57,7 @@ pub use guardian::{Guardian, SpawnCommand};
 #[cfg(unix)]
 pub use lifecycle::{ChildExit, ShutdownSteps};
 #[cfg(unix)]
-pub use supervisor::{explain_start_error, run_if_asked};
+pub use supervisor::{explain_start_error, find_program, run_if_asked};
 
 #[cfg(unix)]
 /// Hidden first argument that makes a process the guardian.

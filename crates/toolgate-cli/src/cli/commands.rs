@@ -102,9 +102,17 @@ fn dispatch(cli: Cli) -> Result<ExitCode> {
             })
         }
         Some(CliCommand::Run(run)) => with_event_log(&run.options, || {
-            let config = Config::for_command(run.command.clone()).map_err(usage)?;
-            let words = vec!["run".to_owned()];
-            start(config, &run.options, place.data, words, &run.command)
+            let name = run.name.as_deref();
+            let config = Config::for_command(name, run.command.clone()).map_err(usage)?;
+            let named = name.into_iter().flat_map(|name| ["--name", name]);
+            let words = ["run"].into_iter().chain(named).map(str::to_owned);
+            start(
+                config,
+                &run.options,
+                place.data,
+                words.collect(),
+                &run.command,
+            )
         }),
         Some(CliCommand::DemoServer) => run_server(demo::run()),
         Some(CliCommand::HostTools) => run_server(host_tools::run()),

@@ -11,6 +11,7 @@ mod client_registration;
 mod config_file;
 mod config_value;
 mod data;
+mod default_name;
 mod env_name;
 mod environment;
 mod error;
@@ -59,6 +60,7 @@ pub(crate) use client_registration::{
     ClientCredential, ClientRegistration, PreregisteredClient, SignInParty,
 };
 pub(crate) use config_value::{ConfigValue, MAX_SECRET_FILE_BYTES};
+pub(crate) use default_name::{name_of_command, name_of_url};
 pub(crate) use error::{ConfigError, suggestion as nearest_names};
 pub(crate) use glob::NameGlob;
 pub(crate) use limits::GatewayLimits;
@@ -72,7 +74,7 @@ pub(crate) use rule::{ConfigRule, ConfigRuleAction};
 pub(crate) use search::{MAX_SEARCH_RESULTS, SearchSettings};
 pub(crate) use secret_rules::SecretRuleFiles;
 pub(crate) use server::ServerSettings;
-pub(crate) use server_names::normalize_id;
+pub(crate) use server_names::{check_name as check_server_name, normalize_id};
 #[cfg(test)]
 pub(crate) use server_section::CredentialOwner;
 pub(crate) use server_section::{OutputCheck, UnknownArguments};
@@ -111,8 +113,10 @@ pub(crate) struct Config {
     pub(crate) pins: PinSettings,
     /// Naming rules for tools and prompts.
     pub(crate) tool_names: NameRules,
-    /// Upstream servers, at least one, in the order of the file.
+    /// Enabled upstream servers, in the order of the file.
     pub(crate) servers: Vec<ServerSettings>,
+    /// Names of the disabled servers.
+    pub(crate) disabled_servers: Vec<String>,
     /// Rules, in the order of the file.
     pub(crate) rules: Vec<ConfigRule>,
     /// Tool search; `None` means that all tools are listed.
@@ -253,27 +257,26 @@ impl Config {
         ))
     }
 
-    /// Returns the config of `toolgate run`: one server with that command and no tool name prefix.
+    /// Returns the config of `toolgate run`: one server with that command and no tool name prefix. Its default name is
+    /// that of its package.
     ///
     /// # Errors
-    /// The command is empty.
-    pub(crate) fn for_command(command: Vec<String>) -> Result<Config, ConfigError> {
-        let program = command.first().filter(|program| !program.is_empty());
-        let program = program.ok_or_else(|| {
-            ConfigError::new(
-                "toolgate run",
+    /// The command is empty, or the name is invalid.
+    pub(crate) fn for_command(
+        name: Option<&str>,
+        command: Vec<String>,
+    ) -> Result<Config, ConfigError> {
+        let wrong = |text: &str| ConfigError::new("toolgate run", text);
+        if command.first().is_none_or(String::is_empty) {
+            return Err(wrong(
                 "the command is empty; write the program and its arguments after --",
-            )
-        })?;
-        let name = Path::new(program)
-            .file_name()
-            .and_then(|name| name.to_str())
-            .unwrap_or(program);
-        let id: String = server_names::normalize_id(name).chars().take(32).collect();
-        let id = if id.is_empty() {
-            "server".to_owned()
-        } else {
-            id
+            ));
+        }
+        let id = match name {
+            Some(name) => check_server_name(name)
+                .map(|()| name.to_owned())
+                .map_err(|text| wrong(&text))?,
+            None => name_of_command(&command),
         };
         let mut server = ServerSettings::new(id, command);
         server.prefix = String::new();
@@ -282,6 +285,14 @@ impl Config {
             vec![server],
             GatewayLimits::default(),
         ))
+    }
+
+    /// Returns the advice about a server that is disabled; `None` for any other name.
+    pub(crate) fn disabled_reason(&self, server: &str) -> Option<String> {
+        let is = self.disabled_servers.iter().any(|name| name == server);
+        is.then(|| {
+            format!("the server {server} is disabled; enable it with `toolgate enable {server}`")
+        })
     }
 
     /// Returns true for the built-in config.
@@ -352,6 +363,7 @@ impl Config {
             pins: PinSettings::default(),
             tool_names: NameRules::default(),
             servers,
+            disabled_servers: Vec::new(),
             rules: Vec::new(),
             search: None,
             secret_rules: SecretRuleFiles::default(),

@@ -28,6 +28,8 @@ use toolgate_policy::{
 pub(crate) struct ServerSettings {
     /// Server id in rules, commands and the console: `[a-z0-9-]{1,32}`.
     pub(crate) id: String,
+    /// False if the gateway neither starts nor offers it.
+    pub(crate) enabled: bool,
     /// Program and arguments, run without a shell; empty for a remote server.
     pub(crate) command: Vec<String>,
     /// Environment variables to set. The values may be secret.
@@ -95,6 +97,7 @@ impl ServerSettings {
         ServerSettings {
             prefix: id.clone(),
             id,
+            enabled: true,
             command,
             env: Vec::new(),
             env_pass: Vec::new(),
@@ -193,6 +196,7 @@ impl ServerSettings {
             arguments: section.audit_arguments,
             results: section.audit_results,
         };
+        self.enabled = section.enabled.unwrap_or(true);
         self.env_pass = section.env_pass;
         self.cwd = section.cwd.map(PathBuf::from);
         self.trust_annotations = section.trust_annotations;

@@ -36,17 +36,32 @@ pub(super) fn check_prefixes(servers: &[(&str, &str)]) -> Result<(), (String, St
     Ok(())
 }
 
+/// Checks a server name of the command line.
+///
+/// # Errors
+/// The message says what a name may contain, and gives a similar one.
+pub(crate) fn check_name(name: &str) -> Result<(), String> {
+    validate_id(name).map_err(|better| {
+        format!("the server name {name:?} must consist of 1 to 32 characters from a-z, 0-9 and \"-\"; write for example {better}")
+    })
+}
+
 /// Checks a server id.
 pub(super) fn check_id(id: &str) -> Result<(), String> {
+    validate_id(id).map_err(|better| {
+        format!("the server id {id:?} must consist of 1 to 32 characters from a-z, 0-9 and \"-\"; write for example [server.{better}]")
+    })
+}
+
+/// Checks an id. The error is a similar valid one.
+fn validate_id(id: &str) -> Result<(), String> {
     let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     if (1..=32).contains(&id.len()) && id.chars().all(plain) {
         return Ok(());
     }
     let better = normalize_id(id).chars().take(32).collect::<String>();
-    let better = if better.is_empty() { "files" } else { &better };
-    Err(format!(
-        "the server id {id:?} must consist of 1 to 32 characters from a-z, 0-9 and \"-\"; write for example [server.{better}]"
-    ))
+    let better = better.trim_matches('-');
+    Err(if better.is_empty() { "files" } else { better }.to_owned())
 }
 
 /// Normalizes a name to a server id: lower case, `-` for other characters. The result may be empty or too long.

@@ -39,6 +39,9 @@ pub(super) struct ServerSection {
     /// Address of the server: `https://`, or `http://` on this machine. Default: none; required without `command`.
     #[schemars(title = "URL")]
     pub(super) url: Option<MarkableText>,
+    /// False for a server that the gateway neither starts nor offers. The rules may still name it.
+    #[schemars(extend("default" = true))]
+    pub(super) enabled: Option<bool>,
     /// HTTP headers of every request to the `url`, and of no other, such as
     /// `{ Name = "value", X-Api-Key = { env = "NAME" } }`.
     #[schemars(example = serde_json::json!({"Name": "value"}))]

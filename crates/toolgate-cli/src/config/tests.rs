@@ -314,11 +314,11 @@ fn the_built_in_configs() {
     );
     assert_eq!(demo.servers[0].command[1], "demo-server");
     for (program, id) in [
-        ("/usr/bin/My_Server.py", "my-server-py"),
+        ("/usr/bin/My_Server.py", "my-server"),
         ("npx", "npx"),
         ("é", "server"),
     ] {
-        let single = Config::for_command(vec![program.to_owned()]).unwrap();
+        let single = Config::for_command(None, vec![program.to_owned()]).unwrap();
         assert_eq!(
             (
                 single.servers[0].id.as_str(),
@@ -329,8 +329,8 @@ fn the_built_in_configs() {
         assert!(!single.is_demo() && !single.servers[0].trust_annotations);
     }
     assert!(
-        Config::for_command(Vec::new()).is_err()
-            && Config::for_command(vec![String::new()]).is_err()
+        Config::for_command(None, Vec::new()).is_err()
+            && Config::for_command(None, vec![String::new()]).is_err()
     );
 }
 

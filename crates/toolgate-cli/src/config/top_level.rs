@@ -37,7 +37,7 @@ fn check(
     if servers.is_empty() {
         return Err(SettingError::message(
             SettingPath::default(),
-            "no server is configured; add [server.NAME] with command = [\"program\", \"argument\"]",
+            "no server is configured; add one with `toolgate add`, or write [server.NAME] with command = [\"program\", \"argument\"]",
         ));
     }
     let tools = ToolTargets {
@@ -50,7 +50,10 @@ fn check(
         .map(|search| SearchSettings::check(&search, tools, &auth));
     let search = search.transpose()?;
     let rules = ConfigRule::check_all(file.rule, &file.limits, tools, &auth, tree)?;
+    let (servers, disabled): (Vec<_>, Vec<_>) =
+        servers.into_iter().partition(|server| server.enabled);
     let mut config = Config::with_defaults(source, servers, file.limits);
+    config.disabled_servers = disabled.into_iter().map(|server| server.id).collect();
     config.pins = file.pins;
     config.tool_names = file.tool_names;
     config.auth = auth;

@@ -58,6 +58,9 @@ impl<'a> SignInTarget<'a> {
     ) -> Result<SignInTarget<'a>, String> {
         let server = config.servers.iter().find(|server| server.id == id);
         let server = server.ok_or_else(|| {
+            if let Some(disabled) = config.disabled_reason(id) {
+                return disabled;
+            }
             let known: Vec<&str> = config.servers.iter().map(|s| s.id.as_str()).collect();
             format!(
                 "the config has no server {id:?}; its servers are: {}",

@@ -181,6 +181,9 @@ impl OfflineView {
     /// Returns the reason for which a name is unknown.
     fn unknown_reason(&self, name: &str) -> String {
         let server = name.split('.').next().unwrap_or_default();
+        if let Some(disabled) = self.config.disabled_reason(server) {
+            return format!("{name:?} cannot be explained: {disabled}");
+        }
         let Some(shelf) = self.server(server) else {
             return format!("{name:?} cannot be explained: the config has no server {server:?}");
         };

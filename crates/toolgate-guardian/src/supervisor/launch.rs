@@ -37,15 +37,26 @@ pub(super) fn launch(command: &WireCommand) -> Result<(Pid, [OwnedFd; 3]), Strin
     })
 }
 
+/// Finds the file that the guardian would start for a command, without starting it.
+///
+/// # Errors
+/// The program or its working directory does not exist, or the program cannot be executed; with the remedy.
+pub fn find_program(command: SpawnCommand) -> Result<PathBuf, String> {
+    find_file(&WireCommand::from(command))
+}
+
+fn find_file(command: &WireCommand) -> Result<PathBuf, String> {
+    check_environment(command)?;
+    let directory = directory(command)?;
+    find(command, directory.as_deref())
+}
+
 /// Explains why a program did not start that was started without the guardian: program, reason and remedy.
 ///
 /// It looks the program up again, because the error of the system does not name the missing file.
 pub fn explain_start_error(command: SpawnCommand, error: &io::Error) -> String {
     let command = WireCommand::from(command);
-    let program = check_environment(&command)
-        .and_then(|()| directory(&command))
-        .and_then(|directory| find(&command, directory.as_deref()));
-    program.map_or_else(|why| why, |program| explain(&program, error))
+    find_file(&command).map_or_else(|why| why, |program| explain(&program, error))
 }
 
 fn start(command: &WireCommand, program: &Path, directory: Option<&Path>) -> io::Result<Child> {

@@ -22,7 +22,7 @@ use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
-pub use launch::explain_start_error;
+pub use launch::{explain_start_error, find_program};
 
 use crate::message::{GuardianEvent, GuardianRequest, MESSAGE_VERSION, WireCommand};
 use crate::{GUARDIAN_ARGUMENT, frame};

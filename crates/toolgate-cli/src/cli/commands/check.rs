@@ -41,6 +41,10 @@ pub(super) fn run(place: &DataLocation<'_>, wanted: &CheckOptions) -> Result<Exi
         unchecked: config.notes.clone(),
         ..CheckFindings::default()
     };
+    let disabled = config.disabled_servers.iter();
+    found
+        .unchecked
+        .extend(disabled.filter_map(|name| config.disabled_reason(name)));
     let stored = stored(&config, place);
     let offered = match wanted.servers {
         true => {
@@ -217,6 +221,9 @@ fn stale_notes(
     let mut notes = Vec::new();
     for grant in stored.valid_grants() {
         let (id, server, tool) = (&grant.id, &*grant.server, &grant.tool);
+        if config.disabled_reason(server).is_some() {
+            continue;
+        }
         if !config.servers.iter().any(|s| s.id == server) {
             notes.push(format!(
                 "grant {id} has no effect: it is for {server}.{tool}, but the config has no server {server:?}; revoke it with `toolgate grants revoke {id}`"

@@ -115,6 +115,9 @@ fn text(status: &Value) -> String {
             line("", &format!("{caller} is waiting for a sign-in; {how}"));
         }
     }
+    for name in status["disabled"].as_array().into_iter().flatten() {
+        line("server", &format!("{} disabled", word(name)));
+    }
     for key in status["keys_ending"].as_array().into_iter().flatten() {
         let left = key["expires"].as_u64().unwrap_or_default();
         let left = left.saturating_sub(millis(SystemTime::now()));

@@ -34,6 +34,18 @@ pub(super) fn print_unavailable(statuses: &[Value], meant: impl Fn(&str) -> bool
             }
         }
     }
+    for name in statuses
+        .iter()
+        .flat_map(|status| status["disabled"].as_array())
+        .flatten()
+    {
+        if let Some(id) = name.as_str().filter(|id| meant(id)) {
+            let id = visible_line(id);
+            said.push(format!(
+                "toolgate: the server {id} is disabled; enable it with `toolgate enable {id}`"
+            ));
+        }
+    }
     said.dedup();
     said.iter().for_each(|text| eprint!("{text}"));
 }

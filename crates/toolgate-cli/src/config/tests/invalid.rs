@@ -291,7 +291,7 @@ fn cleaning() {
 fn servers() {
     check(
         "",
-        "1:1: no server is configured; add [server.NAME] with command = [\"program\", \"argument\"]",
+        "1:1: no server is configured; add one with `toolgate add`, or write [server.NAME] with command = [\"program\", \"argument\"]",
     );
     check(
         "[server.My_Files]\n",

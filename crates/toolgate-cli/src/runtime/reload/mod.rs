@@ -116,7 +116,7 @@ impl ConfigReloader {
         let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         json!({
             "hash": self.active.snapshot().config_hash(), "at": millis(last.at), "by": last.by,
-            "refused": last.rejection, "notes": last.notes,
+            "refused": last.rejection, "notes": last.notes, "file": self.file().ok(),
         })
     }
 
