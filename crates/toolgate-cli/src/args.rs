@@ -7,6 +7,7 @@ use std::{ffi::OsString, net::SocketAddr, path::PathBuf, time::Duration};
 
 mod connect;
 mod decisions;
+mod edit;
 mod examples;
 mod help;
 mod keys;
@@ -16,6 +17,7 @@ pub(crate) use connect::{ConnectOptions, DisconnectOptions, HookOptions, HookUna
 pub(crate) use decisions::{
     ApproveOptions, FreezeCommand, FreezeTarget, GrantsCommand, ThawCommand,
 };
+pub(crate) use edit::{AddOptions, InitOptions, ServerNames};
 pub(crate) use help::command as command_line;
 pub(crate) use keys::KeysCommand;
 pub(crate) use log::{LogOptions, LogsOptions};
@@ -89,6 +91,20 @@ pub(crate) enum CliCommand {
     Serve(ServeOptions),
     /// Serve one server without a config
     Run(RunOptions),
+    /// Write a config with comments, examples and rules to start with
+    ///
+    /// Also writes the JSON Schema for editors beside it.
+    Init(InitOptions),
+    /// Add a server to the config: a program or a URL
+    ///
+    /// Comments and the layout of the config stay. A config that does not exist is created.
+    Add(AddOptions),
+    /// Remove servers from the config
+    Remove(ServerNames),
+    /// Enable servers that are disabled in the config
+    Enable(ServerNames),
+    /// Disable servers in the config, and keep their settings
+    Disable(ServerNames),
     /// Show the status of the running gateways; fails if a server is down
     ///
     /// A server that only starts is not down; one that needs a sign-in is. Also fails if a gateway cannot write its

@@ -58,14 +58,35 @@ pub(crate) fn create_directory(file: &Path) -> Result<(), String> {
     })
 }
 
-/// Replaces a file, or creates it. Mode and owner of an existing file stay.
+/// Mode of a file that replaces another one.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum FileMode {
+    /// Mode and owner of the other file.
+    Keep,
+    /// Only the owner may read and write the file.
+    Private,
+}
+
+/// Replaces a file, or creates it with access for its owner alone. Mode and owner of an existing file stay.
 ///
 /// # Errors
 /// It cannot be written; the old file is then unchanged.
 pub(crate) fn write_atomically(file: &Path, text: &str) -> Result<(), String> {
+    write(file, text, FileMode::Keep)
+}
+
+/// Replaces a file, or creates it, with access for its owner alone.
+///
+/// # Errors
+/// It cannot be written; the old file is then unchanged.
+pub(crate) fn write_privately(file: &Path, text: &str) -> Result<(), String> {
+    write(file, text, FileMode::Private)
+}
+
+fn write(file: &Path, text: &str, mode: FileMode) -> Result<(), String> {
     let name = file.file_name().unwrap_or_default().to_string_lossy();
     let temporary = parent(file).join(format!(".{name}.{}.tmp", std::process::id()));
-    let written = replace(file, &temporary, text);
+    let written = replace(file, &temporary, text, mode);
     if written.is_err() {
         // Without the rename, only the temporary file exists; the error is that of the write.
         let _ = fs::remove_file(&temporary);
@@ -78,11 +99,13 @@ pub(crate) fn write_atomically(file: &Path, text: &str) -> Result<(), String> {
     })
 }
 
-fn replace(file: &Path, temporary: &Path, text: &str) -> io::Result<()> {
+fn replace(file: &Path, temporary: &Path, text: &str, mode: FileMode) -> io::Result<()> {
     let mut options = OpenOptions::new();
     let options = options.write(true).create_new(true).mode(NEW_FILE_MODE);
     let mut out = options.open(temporary)?;
-    if let Ok(before) = file.metadata() {
+    if let Ok(before) = file.metadata()
+        && mode == FileMode::Keep
+    {
         let new = out.metadata()?;
         if (new.uid(), new.gid()) != (before.uid(), before.gid()) {
             // Only root may give a file to another owner; the reader accepts a file of this user as well.

@@ -15,10 +15,6 @@ mod authentication;
 mod banner;
 mod cli;
 mod config;
-#[cfg_attr(
-    not(test),
-    expect(dead_code, reason = "the commands that edit the config follow")
-)]
 mod config_edit;
 mod console;
 mod event_log;

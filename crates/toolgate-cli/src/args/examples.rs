@@ -25,7 +25,22 @@ toolgate serve
 toolgate serve --stdio --config ~/.config/toolgate/toolgate.toml"),
     ("run", "\
 toolgate run -- npx -y @modelcontextprotocol/server-filesystem /srv/docs
-toolgate run --stdio -- uvx mcp-server-git --repository /srv/code"),
+toolgate run --stdio -- uvx mcp-server-git --repository /srv/code
+# In rules and the audit log, call the server docs instead of filesystem
+toolgate run --name docs -- npx -y @modelcontextprotocol/server-filesystem /srv/docs"),
+    ("init", "\
+toolgate init
+toolgate init --config ./toolgate.toml"),
+    ("add", "\
+# The name is that of the package: filesystem
+toolgate add -- npx -y @modelcontextprotocol/server-filesystem /srv/docs
+toolgate add github --secret GITHUB_PERSONAL_ACCESS_TOKEN -- github-mcp-server stdio
+# Pass a variable on from the environment of toolgate
+toolgate add search --env SEARCH_API_KEY -- uvx mcp-server-search
+toolgate add https://mcp.linear.app/mcp"),
+    ("remove", "toolgate remove filesystem"),
+    ("enable", "toolgate enable filesystem"),
+    ("disable", "toolgate disable filesystem git"),
     ("check", "\
 toolgate check
 # In a pipeline: start the servers, and fail if a rule has no effect

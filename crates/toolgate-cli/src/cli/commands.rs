@@ -7,6 +7,7 @@ mod connect;
 mod data_dir;
 mod decisions;
 mod disconnect;
+mod edit;
 mod explain;
 mod hook;
 mod hook_setup;
@@ -123,6 +124,11 @@ fn dispatch(cli: Cli) -> Result<ExitCode> {
         Some(CliCommand::Completions { shell }) => shell_files::completions(*shell),
         Some(CliCommand::Man { command, dir }) => shell_files::man(command, dir.as_deref()),
         Some(CliCommand::Check(wanted)) => check::run(&place, wanted),
+        Some(CliCommand::Init(wanted)) => edit::init(&place, wanted),
+        Some(CliCommand::Add(wanted)) => edit::add(&place, wanted),
+        Some(CliCommand::Remove(wanted)) => edit::remove(&place, wanted),
+        Some(CliCommand::Enable(wanted)) => edit::enable(&place, wanted, true),
+        Some(CliCommand::Disable(wanted)) => edit::enable(&place, wanted, false),
         Some(CliCommand::Audit(wanted)) => audit::run(&place, &data()?, wanted),
         Some(CliCommand::Status) => status::run(&GatewaySockets::find(&data()?)?),
         Some(CliCommand::Logs(wanted)) => server_logs::run(&place, wanted),

@@ -22,7 +22,7 @@ impl TryFrom<String> for EnvName {
 }
 
 /// Checks the name of an environment variable.
-pub(super) fn check_env_name(name: &str) -> Result<(), String> {
+pub(crate) fn check_env_name(name: &str) -> Result<(), String> {
     let plain = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
     match plain && !name.starts_with(|c: char| c.is_ascii_digit()) {
         true => Ok(()),

@@ -19,7 +19,7 @@ pub(super) fn has_reference(text: &str) -> bool {
 }
 
 /// Returns the name of the variable if the text is one reference without a default, as `${NAME}`.
-pub(super) fn sole_reference(text: &str) -> Option<&str> {
+pub(crate) fn sole_reference(text: &str) -> Option<&str> {
     let name = text.strip_prefix(REFERENCE_START)?.strip_suffix('}')?;
     check_env_name(name).is_ok().then_some(name)
 }

@@ -61,13 +61,16 @@ pub(crate) use client_registration::{
 };
 pub(crate) use config_value::{ConfigValue, MAX_SECRET_FILE_BYTES};
 pub(crate) use default_name::{name_of_command, name_of_url};
+pub(crate) use env_name::check_env_name;
 pub(crate) use error::{ConfigError, suggestion as nearest_names};
+pub(crate) use expand::sole_reference;
 pub(crate) use glob::NameGlob;
 pub(crate) use limits::GatewayLimits;
 #[cfg(test)]
 pub(crate) use limits::limit_keys;
 pub(crate) use overrides::ToolOverride;
 pub(crate) use pins::PinSettings;
+pub(crate) use plaintext::secret_reason;
 pub(crate) use rate::RateSetting;
 pub(crate) use revision::RevisionChoice;
 pub(crate) use rule::{ConfigRule, ConfigRuleAction};
@@ -115,8 +118,8 @@ pub(crate) struct Config {
     pub(crate) tool_names: NameRules,
     /// Enabled upstream servers, in the order of the file.
     pub(crate) servers: Vec<ServerSettings>,
-    /// Names of the disabled servers.
-    pub(crate) disabled_servers: Vec<String>,
+    /// Disabled servers, which rules may name.
+    pub(crate) disabled_servers: Vec<ServerSettings>,
     /// Rules, in the order of the file.
     pub(crate) rules: Vec<ConfigRule>,
     /// Tool search; `None` means that all tools are listed.
@@ -289,7 +292,10 @@ impl Config {
 
     /// Returns the advice about a server that is disabled; `None` for any other name.
     pub(crate) fn disabled_reason(&self, server: &str) -> Option<String> {
-        let is = self.disabled_servers.iter().any(|name| name == server);
+        let is = self
+            .disabled_servers
+            .iter()
+            .any(|disabled| disabled.id == server);
         is.then(|| {
             format!("the server {server} is disabled; enable it with `toolgate enable {server}`")
         })

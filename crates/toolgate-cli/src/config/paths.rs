@@ -12,12 +12,17 @@ pub(crate) fn data_dir() -> Result<PathBuf, String> {
 
 /// Returns the default config if the file exists: `toolgate/toolgate.toml` in `XDG_CONFIG_HOME` or `~/.config`.
 pub(crate) fn default_config() -> Option<PathBuf> {
-    let path = default_config_path(|name| std::env::var_os(name))?;
+    let path = default_config_location()?;
     // A dangling link or an unreadable file counts as existing, because loading it reports the problem.
     let missing = path
         .symlink_metadata()
         .is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound);
     (!missing).then_some(path)
+}
+
+/// Returns the path of the default config, which may not exist; `None` if `HOME` is not an absolute path.
+pub(crate) fn default_config_location() -> Option<PathBuf> {
+    default_config_path(|name| std::env::var_os(name))
 }
 
 fn default_data(env: impl Fn(&str) -> Option<OsString>, macos: bool) -> Result<PathBuf, String> {

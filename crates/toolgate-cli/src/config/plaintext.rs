@@ -34,7 +34,7 @@ const SECRET_SUFFIXES: &[&str] = &[
 const PUBLIC_KEY_WORDS: &[&str] = &["public", "publishable"];
 
 /// Returns why a value looks like a secret, by its name or its form. The reason does not contain the value.
-pub(super) fn secret_reason(name: &str, value: &str) -> Option<String> {
+pub(crate) fn secret_reason(name: &str, value: &str) -> Option<String> {
     if value.is_empty() {
         return None;
     }

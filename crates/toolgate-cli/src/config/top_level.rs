@@ -53,7 +53,7 @@ fn check(
     let (servers, disabled): (Vec<_>, Vec<_>) =
         servers.into_iter().partition(|server| server.enabled);
     let mut config = Config::with_defaults(source, servers, file.limits);
-    config.disabled_servers = disabled.into_iter().map(|server| server.id).collect();
+    config.disabled_servers = disabled;
     config.pins = file.pins;
     config.tool_names = file.tool_names;
     config.auth = auth;

@@ -14,8 +14,6 @@ pub(crate) enum EntryValue {
     Env(String),
     /// File that only its owner may read, `{ file = "PATH" }`.
     File(String),
-    /// Entry of the operating system's keyring, `{ keyring = "NAME" }`.
-    Keyring(String),
 }
 
 /// New section of a server: a program or a URL.
@@ -46,7 +44,6 @@ impl EntryValue {
             EntryValue::Text(text) => text.into(),
             EntryValue::Env(name) => source("env", name),
             EntryValue::File(path) => source("file", path),
-            EntryValue::Keyring(name) => source("keyring", name),
         }
     }
 }

@@ -8,10 +8,9 @@ mod layout;
 #[cfg(test)]
 mod tests;
 
-#[cfg_attr(not(test), expect(unused_imports, reason = "see above"))]
 pub(crate) use entry::{EntryValue, ServerEntry};
 
-use crate::atomic_write::{DirectoryLock, create_directory, write_atomically};
+use crate::atomic_write::{DirectoryLock, create_directory, write_atomically, write_privately};
 use crate::config::{Config, ConfigError, nearest_names};
 use layout::Layout;
 use std::path::{Path, PathBuf};
@@ -174,13 +173,12 @@ impl ConfigDocument {
         Ok(true)
     }
 
-    /// Writes the file atomically if the normal config reader accepts it. Returns the new config.
+    /// Checks the edited text with the normal config reader.
     ///
     /// # Errors
-    /// The reader rejects the result, the file was changed meanwhile, or it cannot be written. The file is then
-    /// unchanged.
-    pub(crate) fn save(self) -> Result<Config> {
-        let config = Config::check_text(&self.path, &self.text).map_err(|error| {
+    /// The reader rejects it; the message says whether it did so before.
+    pub(crate) fn check(&self) -> Result<Config> {
+        Config::check_text(&self.path, &self.text).map_err(|error| {
             match self.before.as_deref().map(|text| Config::check_text(&self.path, text)) {
                 Some(Err(before)) => EditError::Config(format!(
                     "the config was not changed, because it is invalid as it is; correct it first: {before}"
@@ -189,7 +187,16 @@ impl ConfigDocument {
                     "the config was not changed, because the result would be invalid: {error}"
                 )),
             }
-        })?;
+        })
+    }
+
+    /// Writes the file atomically if the normal config reader accepts it. Returns the new config.
+    ///
+    /// # Errors
+    /// The reader rejects the result, the file was changed meanwhile, or it cannot be written. The file is then
+    /// unchanged.
+    pub(crate) fn save(self) -> Result<Config> {
+        let config = self.check()?;
         let now = match self.target.symlink_metadata() {
             Ok(_) => Some(Config::read_text(&self.path)?),
             Err(_) => None,
@@ -247,6 +254,16 @@ pub(crate) fn joined(text: &str, sections: &str) -> String {
         _ => "\n\n",
     };
     format!("{text}{between}{sections}")
+}
+
+/// Writes a file that only its owner may read, or replaces one. Creates its directory if necessary.
+///
+/// # Errors
+/// It cannot be written; an old file is then unchanged.
+pub(crate) fn write_private_file(path: &Path, text: &str) -> Result<()> {
+    create_directory(path).map_err(EditError::Failure)?;
+    let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    write_privately(&target, text).map_err(EditError::Failure)
 }
 
 /// Returns the reader's error for a text that is not TOML.

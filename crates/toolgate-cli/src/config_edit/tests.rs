@@ -225,7 +225,7 @@ fn writes_each_part_of_an_entry() {
         url: Some("https://mcp.example.com/mcp".to_owned()),
         headers: vec![
             pair("X-Api-Key", EntryValue::File("x.key".to_owned())),
-            pair("X-Other-Key", EntryValue::Keyring("other".to_owned())),
+            pair("X-Other-Key", EntryValue::Env("OTHER".to_owned())),
             pair("X-Tenant", EntryValue::Text("t".repeat(60))),
         ],
         ..ServerEntry::default()
@@ -235,7 +235,7 @@ fn writes_each_part_of_an_entry() {
         text,
         format!(
             "[server.x]\nurl = \"https://mcp.example.com/mcp\"\n\n[server.x.headers]\nX-Api-Key = {{ file = \"x.key\" }}\n\
-             X-Other-Key = {{ keyring = \"other\" }}\nX-Tenant = \"{}\"\n",
+             X-Other-Key = {{ env = \"OTHER\" }}\nX-Tenant = \"{}\"\n",
             "t".repeat(60)
         )
     );

@@ -28,6 +28,8 @@ mod data_directory;
 mod deciding;
 mod definitions;
 mod denials_and_stops;
+mod edit_mistakes;
+mod editing;
 mod event_lines;
 mod event_outputs;
 mod exchange;

@@ -44,7 +44,7 @@ pub(super) fn run(place: &DataLocation<'_>, wanted: &CheckOptions) -> Result<Exi
     let disabled = config.disabled_servers.iter();
     found
         .unchecked
-        .extend(disabled.filter_map(|name| config.disabled_reason(name)));
+        .extend(disabled.filter_map(|server| config.disabled_reason(&server.id)));
     let stored = stored(&config, place);
     let offered = match wanted.servers {
         true => {

@@ -51,9 +51,10 @@ impl OperatorApi {
     /// Returns the short status of the gateway.
     pub(super) fn status(&self) -> Value {
         let open = self.pending_approvals().as_array().map_or(0, Vec::len);
-        let disabled = &self.active.snapshot().config.disabled_servers;
+        let plan = self.active.snapshot();
+        let disabled = plan.config.disabled_servers.iter().map(|server| &server.id);
         json!({
-            "version": env!("CARGO_PKG_VERSION"), "disabled": disabled, "endpoint": self.endpoint.as_deref().unwrap_or("stdio"),
+            "version": env!("CARGO_PKG_VERSION"), "disabled": disabled.collect::<Vec<_>>(), "endpoint": self.endpoint.as_deref().unwrap_or("stdio"),
             "data": self.data, "record": self.audit_status(), "servers": self.server_status(), "issuers": self.issuers(),
             "policy": self.reloader.status(), "waiting": open, "keys_ending": self.expiring_keys(),
             "flags": self.flags, "clock_ahead_seconds": self.approvals.clock().ahead().as_secs(),
