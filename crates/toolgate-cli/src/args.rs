@@ -17,7 +17,7 @@ pub(crate) use connect::{ConnectOptions, DisconnectOptions, HookOptions, HookUna
 pub(crate) use decisions::{
     ApproveOptions, FreezeCommand, FreezeTarget, GrantsCommand, ThawCommand,
 };
-pub(crate) use edit::{AddOptions, InitOptions, ServerNames};
+pub(crate) use edit::{AddOptions, DoctorOptions, InitOptions, ServerNames};
 pub(crate) use help::command as command_line;
 pub(crate) use keys::KeysCommand;
 pub(crate) use log::{LogOptions, LogsOptions};
@@ -105,6 +105,10 @@ pub(crate) enum CliCommand {
     Enable(ServerNames),
     /// Disable servers in the config, and keep their settings
     Disable(ServerNames),
+    /// Find problems of the config, servers and gateways, and say what to do
+    ///
+    /// Starts each server once unless you pass --no-start. Exit code: 0 no problem, 1 a problem.
+    Doctor(DoctorOptions),
     /// Show the status of the running gateways; fails if a server is down
     ///
     /// A server that only starts is not down; one that needs a sign-in is. Also fails if a gateway cannot write its
@@ -262,9 +266,9 @@ pub(crate) enum CliCommand {
     DemoServer,
     /// Check the config and exit
     ///
-    /// Also reports rules that never decide, and rules that match nothing that the servers offer. Exit code: 0 the
-    /// config is valid, 1 a server is unavailable or --strict found something to report, 2 the config is
-    /// invalid.
+    /// Also reports programs and secrets that are missing, rules that never decide, and rules that match nothing that
+    /// the servers offer. Exit code: 0 the config is valid, 1 a server cannot start or is unavailable, or --strict
+    /// found something to report, 2 the config is invalid.
     Check(CheckOptions),
 }
 

@@ -1,4 +1,4 @@
-//! Commands that edit the config.
+//! Commands that edit the config, and `toolgate doctor`.
 
 use clap::Args;
 use std::path::PathBuf;
@@ -57,4 +57,18 @@ pub(crate) struct ServerNames {
     /// Name of the server in the config
     #[arg(required = true, value_name = "NAME")]
     pub(crate) names: Vec<String>,
+}
+
+/// Options of `toolgate doctor`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct DoctorOptions {
+    /// Do not start the servers
+    #[arg(long)]
+    pub(crate) no_start: bool,
+    /// Print one JSON object
+    ///
+    /// Keys: ok (no problem was found), config, data, and checks, a list with check, subject, state (ok, warning or
+    /// problem), message and lines, such as the last lines that a server wrote to stderr.
+    #[arg(long)]
+    pub(crate) json: bool,
 }

@@ -41,6 +41,9 @@ toolgate add https://mcp.linear.app/mcp"),
     ("remove", "toolgate remove filesystem"),
     ("enable", "toolgate enable filesystem"),
     ("disable", "toolgate disable filesystem git"),
+    ("doctor", "\
+toolgate doctor
+toolgate doctor --no-start --json"),
     ("check", "\
 toolgate check
 # In a pipeline: start the servers, and fail if a rule has no effect

@@ -90,6 +90,8 @@ fn accepts_the_documented_command_lines() {
         "remove a b",
         "enable a",
         "disable a --config f",
+        "doctor",
+        "doctor --no-start --json --config f --data d",
         "explain demo.add --caller a --config f {}",
         "explain --history 7d --config f",
         "explain --history 7d demo.add --caller a",
@@ -140,6 +142,7 @@ fn wrong_usage_is_exit_code_2() {
         "enable",
         "disable",
         "init x",
+        "doctor --start",
     ] {
         let error = of(words).expect_err(words);
         assert_eq!(

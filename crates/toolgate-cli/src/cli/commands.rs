@@ -7,6 +7,7 @@ mod connect;
 mod data_dir;
 mod decisions;
 mod disconnect;
+mod doctor;
 mod edit;
 mod explain;
 mod hook;
@@ -129,6 +130,7 @@ fn dispatch(cli: Cli) -> Result<ExitCode> {
         Some(CliCommand::Remove(wanted)) => edit::remove(&place, wanted),
         Some(CliCommand::Enable(wanted)) => edit::enable(&place, wanted, true),
         Some(CliCommand::Disable(wanted)) => edit::enable(&place, wanted, false),
+        Some(CliCommand::Doctor(wanted)) => doctor::run(&place, wanted),
         Some(CliCommand::Audit(wanted)) => audit::run(&place, &data()?, wanted),
         Some(CliCommand::Status) => status::run(&GatewaySockets::find(&data()?)?),
         Some(CliCommand::Logs(wanted)) => server_logs::run(&place, wanted),

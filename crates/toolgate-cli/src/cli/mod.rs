@@ -5,6 +5,8 @@ pub(crate) mod demo;
 pub(crate) mod history;
 mod host_tools;
 pub(crate) mod override_lint;
+pub(crate) mod server_requirements;
+pub(crate) mod server_start;
 mod tool_server;
 pub(crate) mod unmatched_lint;
 pub(crate) mod unreachable_lint;

@@ -41,6 +41,7 @@ pub(crate) mod schema;
 mod scopes;
 mod search;
 mod secret_rules;
+mod secret_sources;
 mod server;
 mod server_names;
 mod server_section;
@@ -76,6 +77,7 @@ pub(crate) use revision::RevisionChoice;
 pub(crate) use rule::{ConfigRule, ConfigRuleAction};
 pub(crate) use search::{MAX_SEARCH_RESULTS, SearchSettings};
 pub(crate) use secret_rules::SecretRuleFiles;
+pub(crate) use secret_sources::SecretUse;
 pub(crate) use server::ServerSettings;
 pub(crate) use server_names::{check_name as check_server_name, normalize_id};
 #[cfg(test)]
@@ -304,6 +306,13 @@ impl Config {
     /// Returns true for the built-in config.
     pub(crate) fn is_demo(&self) -> bool {
         self.source == ConfigSource::BuiltIn
+    }
+
+    /// Returns true if each caller has a separate connection to a server.
+    pub(crate) fn has_caller_connections(&self, server: &str) -> bool {
+        let server = self.servers.iter().find(|one| one.id == server);
+        let address = server.and_then(|server| server.address.as_ref());
+        address.is_some_and(RemoteAddress::has_caller_connections)
     }
 
     /// Returns true if any server uses token exchange.

@@ -26,7 +26,8 @@ fn check_tells_of_rules_that_never_decide_and_of_wrong_conditions() {
     let dir = TempDir::new("check");
     let file = dir.file("toolgate.toml");
     let told = |rules: &str| {
-        let text = format!("[server.s]\ncommand = [\"x\"]\n{rules}");
+        let program = env!("CARGO_BIN_EXE_toolgate");
+        let text = format!("[server.s]\ncommand = [{program:?}, \"demo-server\"]\n{rules}");
         std::fs::write(&file, text).unwrap();
         let (code, said, _) = check(&file, dir.path(), &[]);
         (code, said)

@@ -103,7 +103,7 @@ fn init_writes_a_config_that_is_valid_and_refuses_to_replace_one() {
     let home = Home::new("init");
     let out = home.well(&["init"]);
     assert!(
-        out.contains("1 server, 2 rules") && out.contains("toolgate check\n"),
+        out.contains("1 server, 2 rules") && out.contains("toolgate doctor\n"),
         "{out}"
     );
     let (code, _, err) = home.run(&["check", "--strict"]);
@@ -131,7 +131,7 @@ fn init_writes_a_config_that_is_valid_and_refuses_to_replace_one() {
     let other = home.path().join("deep/er/other.toml");
     let out = home.well(&["init", "--config", other.to_str().unwrap()]);
     assert!(
-        other.exists() && out.contains(&format!("toolgate check --config {}", other.display())),
+        other.exists() && out.contains(&format!("toolgate doctor --config {}", other.display())),
         "{out}"
     );
 }

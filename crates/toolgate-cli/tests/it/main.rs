@@ -28,6 +28,7 @@ mod data_directory;
 mod deciding;
 mod definitions;
 mod denials_and_stops;
+mod doctor;
 mod edit_mistakes;
 mod editing;
 mod event_lines;

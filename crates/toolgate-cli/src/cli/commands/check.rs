@@ -8,28 +8,23 @@ use super::{
 use crate::{
     args::CheckOptions,
     cli::override_lint,
+    cli::server_requirements::UnmetRequirements,
+    cli::server_start::{start_and_list, start_guardian},
     cli::unmatched_lint::{self, OfferedNames},
     cli::unreachable_lint,
     config::Config,
-    oauth::{self, SignInInstructions},
     operator::api::note_lines,
-    runtime::compose,
     runtime::memory,
     runtime::offline::{DefinitionChoice, OfflineView},
-    servers::{ServerSpec, ServerSupervisor},
 };
-use futures_util::future::join_all;
-use std::{path::Path, process::ExitCode, sync::Arc};
-use toolgate_core::{
-    Caller, DefinitionNote, Item, ItemKind, ListRequest, NoteAction, Service, visible, visible_line,
-};
-use toolgate_guardian::Guardian;
-use toolgate_protocol::{memory_budget::MemoryBudget, plural::count_of};
+use std::{path::Path, process::ExitCode};
+use toolgate_core::{DefinitionNote, Item, ItemKind, NoteAction, visible, visible_line};
+use toolgate_protocol::plural::count_of;
 
 /// Maximum number of names in one line.
 const MAX_LISTED_NAMES: usize = 8;
 
-/// Checks a config. Exit code: 0 the config is valid, 1 a server could not be contacted or, with `--strict`, there is
+/// Checks a config. Exit code: 0 the config is valid, 1 a server cannot start, could not be contacted or, with `--strict`, there is
 /// something to report, 2 the config is invalid.
 pub(super) fn run(place: &DataLocation<'_>, wanted: &CheckOptions) -> Result<ExitCode> {
     let config = place.config()?;
@@ -42,16 +37,18 @@ pub(super) fn run(place: &DataLocation<'_>, wanted: &CheckOptions) -> Result<Exi
         ..CheckFindings::default()
     };
     let disabled = config.disabled_servers.iter();
-    found
-        .unchecked
-        .extend(disabled.filter_map(|server| config.disabled_reason(&server.id)));
+    let reasons = disabled.filter_map(|server| config.disabled_reason(&server.id));
+    found.unchecked.extend(reasons);
     let stored = stored(&config, place);
     let offered = match wanted.servers {
         true => {
             let data = place.data_with(&config)?;
             listed_items(&config, &data, &mut found)?
         }
-        false => stored_items(&config, &stored, &mut found),
+        false => {
+            check_requirements(&config, &mut found);
+            stored_items(&config, &stored, &mut found)
+        }
     };
     found.notes.extend(override_lint::notes(&config, &offered));
     let shown = override_lint::apply_overrides(&config, &offered);
@@ -141,74 +138,75 @@ fn stored_items(
 
 /// Starts the servers, lists their items once, and stops them.
 fn listed_items(config: &Config, data: &Path, found: &mut CheckFindings) -> Result<OfferedNames> {
-    let guardian = Guardian::start()
-        .map_err(|e| format!("cannot start the guardian process, which runs the servers: {e}; raise the limits on processes and open files of this user"))?;
+    let guardian = start_guardian()?;
     let runtime = runtime()?;
-    let offered = runtime.block_on(async {
-        let supervisor = ServerSupervisor::new(Arc::new(guardian));
-        let room = MemoryBudget::new(config.limits.memory_bytes);
-        let specs = compose::server_specs(config, &room, &oauth::credentials_dir(data), (&SignInInstructions::default(), None));
-        // Each server may use its full start timeout.
-        let specs = specs.into_iter().map(|spec| ServerSpec { list_start_wait: spec.start_timeout, ..spec });
-        let leases = supervisor.lease(specs.collect());
-        let servers = compose::aggregate(config, &leases)?;
-        let servers = servers.list_timeout(compose::longest_start(config));
-        let servers = compose::definition_pipeline(config, Arc::new(servers));
-        supervisor.replace_servers(leases);
-        // Each list has its own timeout, and so has the shutdown.
-        let list = |kind| servers.list(ListRequest::all(Caller::new("toolgate"), kind));
-        let lists = join_all(ItemKind::ALL.map(list)).await;
-        let status = supervisor.status();
-        supervisor.stop().await;
-        let (mut offered, mut missing) = (OfferedNames::default(), Vec::new());
-        offered.just_asked = true;
-        let mut notes: Vec<_> = status.iter().flat_map(|s| s.failed_lists.iter().cloned()).collect();
-        for list in lists {
-            let list = list.map_err(|e| e.public_message().to_owned())?;
-            notes.extend(list.all_notes());
-            missing.extend(list.missing_servers().iter().cloned());
-            for item in list.items() {
-                let names = offered.by_server.entry(item.origin.server.to_string());
-                let name = format!("{}.{}", item.origin.server, item.upstream_key());
-                names.or_default().push(name);
-            }
-        }
-        // Removed or changed definitions are findings for `--strict`; repairs are not.
-        let less = |note: &&DefinitionNote| {
-            !matches!(note.note.action, NoteAction::Repaired | NoteAction::PartlyChecked)
-        };
-        found.notes.extend(note_lines(notes.iter().filter(less)));
-        found.unchecked.extend(note_lines(notes.iter().filter(|note| !less(note))));
-        for server in status {
-            let own = config.servers.iter().any(|one| {
-                let address = one.address.as_ref().filter(|_| one.id == server.id);
-                address.is_some_and(|address| address.has_caller_connections())
-            });
-            if own {
-                offered.by_server.remove(&server.id);
-                found.unchecked.push(format!(
-                    "not checked: the items of the server {}, because each caller has a separate connection to it, and a check has no caller",
-                    server.id
-                ));
-            } else if missing.contains(&server.id) {
-                offered.by_server.remove(&server.id);
-                let why = server
-                    .error
-                    .unwrap_or_else(|| "it did not respond in time".to_owned());
-                let stderr = server.failure_stderr.iter();
-                let stderr: String = stderr.map(|line| format!("\n  | {line}")).collect();
-                found.failed.push(format!(
-                    "the server {} is unavailable: {why}{stderr}",
-                    server.id
-                ));
-            } else {
-                offered.by_server.entry(server.id).or_default();
-            }
-        }
-        Ok::<_, String>(offered)
-    });
+    let started = start_and_list(guardian, config, data, &ItemKind::ALL, |_| {});
+    let started = runtime.block_on(started);
     runtime.shutdown_background();
-    Ok(offered?)
+    let started = started?;
+    let mut offered = OfferedNames {
+        just_asked: true,
+        ..OfferedNames::default()
+    };
+    let failed_lists = started
+        .status
+        .iter()
+        .flat_map(|s| s.failed_lists.iter().cloned());
+    let mut notes: Vec<_> = failed_lists.collect();
+    for list in &started.lists {
+        notes.extend(list.all_notes());
+        for item in list.items() {
+            let names = offered.by_server.entry(item.origin.server.to_string());
+            let name = format!("{}.{}", item.origin.server, item.upstream_key());
+            names.or_default().push(name);
+        }
+    }
+    // Removed or changed definitions are findings for `--strict`; repairs are not.
+    let less = |note: &&DefinitionNote| {
+        !matches!(
+            note.note.action,
+            NoteAction::Repaired | NoteAction::PartlyChecked
+        )
+    };
+    found.notes.extend(note_lines(notes.iter().filter(less)));
+    found
+        .unchecked
+        .extend(note_lines(notes.iter().filter(|note| !less(note))));
+    for server in &started.status {
+        if config.has_caller_connections(&server.id) {
+            offered.by_server.remove(&server.id);
+            found.unchecked.push(format!(
+                "not checked: the items of the server {}, because each caller has a separate connection to it, and a check has no caller",
+                server.id
+            ));
+        } else if let Some(why) = started.failure(server) {
+            offered.by_server.remove(&server.id);
+            let stderr = server.failure_stderr.iter();
+            let stderr: String = stderr.map(|line| format!("\n  | {line}")).collect();
+            found.failed.push(format!(
+                "the server {} is unavailable: {why}{stderr}",
+                server.id
+            ));
+        } else {
+            offered.by_server.entry(server.id.clone()).or_default();
+        }
+    }
+    Ok(offered)
+}
+
+/// Reports what the servers need to start and do not have. Nothing is started.
+fn check_requirements(config: &Config, found: &mut CheckFindings) {
+    for server in &config.servers {
+        let unmet = UnmetRequirements::of(server);
+        let id = &server.id;
+        let reasons = unmet.reasons();
+        found
+            .failed
+            .extend(reasons.map(|why| format!("the server {id} cannot be used: {why}")));
+        found.notes.extend(unmet.unset.iter().map(|name| format!(
+            "the server {id} does not get {name} of its env_pass, because that variable is not set in this environment; set it, or remove it from the list"
+        )));
+    }
 }
 
 /// Reports grants for missing servers or tools, and pins of items that no longer exist.

@@ -125,7 +125,7 @@ fn explain_stored(
 }
 
 /// Creates the runtime that evaluates the policy.
-pub(super) fn runtime() -> Result<tokio::runtime::Runtime> {
+pub(in crate::cli) fn runtime() -> Result<tokio::runtime::Runtime> {
     let mut runtime = tokio::runtime::Builder::new_current_thread();
     Ok(runtime.enable_all().build().map_err(|e| e.to_string())?)
 }

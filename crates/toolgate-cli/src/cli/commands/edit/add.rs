@@ -20,7 +20,7 @@ use toolgate_core::visible_line;
 
 /// First lines of a config that this command creates.
 const NEW_CONFIG: &str = "\
-# Config of Toolgate. `toolgate check` validates it.
+# Config of Toolgate. `toolgate check` validates it, and `toolgate doctor` finds problems.
 # A call that no rule allows waits for your approval: `toolgate inbox`, or the console.
 ";
 

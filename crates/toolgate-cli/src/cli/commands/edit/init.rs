@@ -55,7 +55,7 @@ pub(in crate::cli::commands) fn init(
         "wrote {shown} and {SCHEMA_NAME} beside it: {}, {}\n\n\
          Next:\n  \
          toolgate add{options} -- npx -y @modelcontextprotocol/server-filesystem ~/docs\n  \
-         toolgate check{options}\n  \
+         toolgate doctor{options}\n  \
          toolgate{options}\n",
         count_of(config.servers.len() as u64, "server"),
         count_of(config.rules.len() as u64, "rule")

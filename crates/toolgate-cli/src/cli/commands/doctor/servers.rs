@@ -1,0 +1,125 @@
+//! A brief start of each server, with the number of its tools or the reason of its failure.
+
+use super::{CheckResult, DoctorContext};
+use crate::{
+    cli::{
+        commands::{CommandError, explain::runtime},
+        server_requirements::UnmetRequirements,
+        server_start::{StartedServers, start_and_list, start_guardian},
+    },
+    config::Config,
+    servers::{ServerState, ServerStatus},
+};
+use std::{
+    io::{self, IsTerminal, Write},
+    path::Path,
+    time::Instant,
+};
+use toolgate_core::ItemKind;
+use toolgate_protocol::plural::count_of;
+
+/// Number of lines of a failed server's stderr in the report.
+const MAX_STDERR_LINES: usize = 10;
+
+pub(super) fn check(context: &DoctorContext) -> Vec<CheckResult> {
+    let (Ok(config), Ok(data)) = (&context.config, &context.data) else {
+        return Vec::new();
+    };
+    if !context.starts_servers {
+        return vec![CheckResult::ok(
+            "",
+            "the servers were not started, because of --no-start",
+        )];
+    }
+    match start(config, data) {
+        // Other checks report what a server needs and does not have.
+        Ok(started) => started
+            .status
+            .iter()
+            .filter(|server| !has_unmet_requirements(config, &server.id))
+            .map(|server| result(config, &started, server))
+            .collect(),
+        Err(CommandError::Usage(why) | CommandError::Failure(why)) => {
+            vec![CheckResult::problem("", why)]
+        }
+    }
+}
+
+fn has_unmet_requirements(config: &Config, server: &str) -> bool {
+    let server = config.servers.iter().find(|one| one.id == server);
+    server.is_some_and(|server| UnmetRequirements::of(server).reasons().next().is_some())
+}
+
+fn start(config: &Config, data: &Path) -> Result<StartedServers, CommandError> {
+    let guardian = start_guardian()?;
+    let runtime = runtime()?;
+    let mut progress = StartProgress::new();
+    let started = start_and_list(guardian, config, data, &[ItemKind::Tool], |status| {
+        progress.show(status)
+    });
+    let started = runtime.block_on(started);
+    runtime.shutdown_background();
+    progress.clear();
+    Ok(started?)
+}
+
+fn result(config: &Config, started: &StartedServers, server: &ServerStatus) -> CheckResult {
+    let id = &server.id;
+    if config.has_caller_connections(id) {
+        return CheckResult::ok(
+            id,
+            "each caller has a separate connection to it, so it was not contacted",
+        );
+    }
+    let Some(why) = started.failure(server) else {
+        let items = started.lists.iter().flat_map(|list| list.items());
+        let tools = items.filter(|item| *item.origin.server == **id).count();
+        return CheckResult::ok(
+            id,
+            format!("starts and offers {}", count_of(tools as u64, "tool")),
+        );
+    };
+    let first = server.stderr.len().saturating_sub(MAX_STDERR_LINES);
+    CheckResult::problem(id, why).with_lines(server.stderr[first..].to_vec())
+}
+
+/// Progress on a terminal: the servers that are still starting.
+struct StartProgress {
+    begun: Instant,
+    shown: bool,
+    is_terminal: bool,
+}
+
+impl StartProgress {
+    fn new() -> StartProgress {
+        StartProgress {
+            begun: Instant::now(),
+            shown: false,
+            is_terminal: io::stderr().is_terminal(),
+        }
+    }
+
+    fn show(&mut self, status: &[ServerStatus]) {
+        if !self.is_terminal {
+            return;
+        }
+        let waiting = status
+            .iter()
+            .filter(|server| server.state != ServerState::Running);
+        let names: Vec<&str> = waiting.map(|server| server.id.as_str()).collect();
+        let seconds = self.begun.elapsed().as_secs();
+        // The terminal may be gone, and the report follows on stdout.
+        let _ = write!(
+            io::stderr(),
+            "\r\u{1b}[Kstarting: {} ({seconds} s)",
+            names.join(", ")
+        );
+        self.shown = true;
+    }
+
+    fn clear(&self) {
+        if self.shown {
+            let _ = write!(io::stderr(), "\r\u{1b}[K");
+        }
+    }
+}

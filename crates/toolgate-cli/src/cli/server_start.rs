@@ -1,0 +1,96 @@
+//! Brief start of the servers of a config, to list what they offer: for `check --servers` and `doctor`.
+
+use crate::{
+    config::Config,
+    oauth::{self, SignInInstructions},
+    runtime::compose,
+    servers::{ServerSpec, ServerStatus, ServerSupervisor},
+};
+use futures_util::future::join_all;
+use std::{path::Path, sync::Arc, time::Duration};
+use toolgate_core::{Caller, Catalog, ItemKind, ListRequest, Service};
+use toolgate_guardian::Guardian;
+use toolgate_protocol::memory_budget::MemoryBudget;
+
+/// Interval at which the progress is reported.
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(200);
+
+/// Servers after a start, which have been stopped again.
+pub(crate) struct StartedServers {
+    /// A list for each requested kind.
+    pub(crate) lists: Vec<Catalog>,
+    /// Last status of each server.
+    pub(crate) status: Vec<ServerStatus>,
+}
+
+impl StartedServers {
+    /// Returns why a server did not list its items; `None` if it did.
+    pub(crate) fn failure(&self, server: &ServerStatus) -> Option<String> {
+        let missing = |list: &Catalog| list.missing_servers().iter().any(|id| **id == *server.id);
+        let failed = self.lists.iter().any(missing);
+        let silent = || {
+            "it did not respond in time; raise start_seconds in its section, or find out what it waits for".to_owned()
+        };
+        failed.then(|| server.error.clone().unwrap_or_else(silent))
+    }
+}
+
+/// Starts the guardian process, which runs the servers.
+///
+/// # Errors
+/// It cannot be started.
+pub(crate) fn start_guardian() -> Result<Guardian, String> {
+    Guardian::start()
+        .map_err(|e| format!("cannot start the guardian process, which runs the servers: {e}; raise the limits on processes and open files of this user"))
+}
+
+/// Starts the servers, lists their items of these kinds once, and stops them. Each server may use its full start
+/// timeout. Meanwhile the status is reported regularly.
+///
+/// # Errors
+/// The servers cannot be started at all.
+pub(crate) async fn start_and_list(
+    guardian: Guardian,
+    config: &Config,
+    data: &Path,
+    kinds: &[ItemKind],
+    mut progress: impl FnMut(&[ServerStatus]),
+) -> Result<StartedServers, String> {
+    let supervisor = ServerSupervisor::new(Arc::new(guardian));
+    let room = MemoryBudget::new(config.limits.memory_bytes);
+    let instructions = SignInInstructions::default();
+    let specs = compose::server_specs(
+        config,
+        &room,
+        &oauth::credentials_dir(data),
+        (&instructions, None),
+    );
+    let specs = specs.into_iter().map(|spec| ServerSpec {
+        list_start_wait: spec.start_timeout,
+        ..spec
+    });
+    let leases = supervisor.lease(specs.collect());
+    let servers = compose::aggregate(config, &leases)?;
+    let servers = servers.list_timeout(compose::longest_start(config));
+    let servers = compose::definition_pipeline(config, Arc::new(servers));
+    supervisor.replace_servers(leases);
+    // Each list has its own timeout, and so has the shutdown.
+    let list = |kind: &ItemKind| servers.list(ListRequest::all(Caller::new("toolgate"), *kind));
+    let mut lists = std::pin::pin!(join_all(kinds.iter().map(list)));
+    let mut ticks = tokio::time::interval(PROGRESS_INTERVAL);
+    let lists = loop {
+        tokio::select! {
+            lists = &mut lists => break lists,
+            _ = ticks.tick() => progress(&supervisor.status()),
+        }
+    };
+    let status = supervisor.status();
+    supervisor.stop().await;
+    let lists = lists
+        .into_iter()
+        .map(|list| list.map_err(|e| e.public_message().to_owned()));
+    Ok(StartedServers {
+        lists: lists.collect::<Result<_, _>>()?,
+        status,
+    })
+}
