@@ -15,7 +15,7 @@ use std::{
 
 /// A gateway whose standard error the test reads itself.
 struct RawGateway {
-    child: Child,
+    process: RunningProcess,
     lines: Receiver<String>,
 }
 
@@ -36,7 +36,10 @@ impl RawGateway {
             .spawn()
             .unwrap();
         let lines = lines(child.stderr.take().unwrap());
-        RawGateway { child, lines }
+        RawGateway {
+            process: RunningProcess(child),
+            lines,
+        }
     }
 
     /// Returns all lines up to the first that the check accepts.
@@ -53,9 +56,12 @@ impl RawGateway {
     }
 }
 
-impl Drop for RawGateway {
+/// A process that ends with the value, also if the test fails.
+struct RunningProcess(Child);
+
+impl Drop for RunningProcess {
     fn drop(&mut self) {
-        kill_hard(&mut self.child);
+        kill_hard(&mut self.0);
     }
 }
 
@@ -115,7 +121,7 @@ fn an_invalid_config_is_a_json_line_with_exit_code_2() {
     let failed: Value = serde_json::from_str(&lines[0]).unwrap();
     let message = failed["message"].as_str().unwrap();
     assert!(message.contains("toolgate.toml:1:1"), "{message}");
-    assert_eq!(gate.child.wait().unwrap().code(), Some(2));
+    assert_eq!(gate.process.0.wait().unwrap().code(), Some(2));
 }
 
 /// Only Linux has pipes of a chosen size.
@@ -136,7 +142,8 @@ fn a_terminal_that_nobody_reads_delays_no_call() {
         .arg(config)
         .arg("--data")
         .arg(folder.path().join("state"));
-    let mut child = start.stdout(Stdio::null()).stderr(write).spawn().unwrap();
+    let child = start.stdout(Stdio::null()).stderr(write).spawn().unwrap();
+    let _process = RunningProcess(child);
     drop(start);
     let mut stderr = BufReader::new(read);
     let mut line = String::new();
@@ -157,7 +164,6 @@ fn a_terminal_that_nobody_reads_delays_no_call() {
     let mut lines = stderr.lines().map_while(Result::ok);
     let dropped = lines.any(|line| line.contains(text));
     assert!(dropped);
-    kill_hard(&mut child);
 }
 
 #[test]
@@ -232,6 +238,7 @@ fn a_gateway_goes_on_when_its_terminal_is_gone() {
         .spawn()
         .unwrap();
     let mut stderr = BufReader::new(child.stderr.take().unwrap());
+    let mut process = RunningProcess(child);
     let mut line = String::new();
     while !line.starts_with("MCP endpoint") {
         line.clear();
@@ -244,6 +251,5 @@ fn a_gateway_goes_on_when_its_terminal_is_gone() {
         let answer = Modern::call(port, &json!(id), "demo_add", json!({"a": id, "b": 1}));
         assert!(answer.body.contains("sum"), "{}", answer.body);
     }
-    assert!(child.try_wait().unwrap().is_none(), "it still runs");
-    kill_hard(&mut child);
+    assert!(process.0.try_wait().unwrap().is_none(), "it still runs");
 }
