@@ -152,14 +152,13 @@ fn escape_field(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::atomic::{AtomicU32, Ordering};
     use toolgate_journal::{AuditEntry, AuditEvent, AuditJournal, JournalOptions, read};
 
     fn lines(name: &str, caller: &str) -> Vec<SegmentLine> {
-        let dir = format!(
-            "toolgate-forms-{}-{:x}",
-            std::process::id(),
-            name.len() * 31 + caller.len()
-        );
+        static CREATED: AtomicU32 = AtomicU32::new(0);
+        let number = CREATED.fetch_add(1, Ordering::Relaxed);
+        let dir = format!("toolgate-forms-{}-{number}", std::process::id());
         let dir = std::env::temp_dir().join(dir);
         let journal = AuditJournal::open(JournalOptions::new(&dir)).unwrap();
         let entry = AuditEntry::new(AuditEvent::DENY)

@@ -79,8 +79,13 @@ fn result(config: &Config, started: &StartedServers, server: &ServerStatus) -> C
             format!("starts and offers {}", count_of(tools as u64, "tool")),
         );
     };
-    let first = server.stderr.len().saturating_sub(MAX_STDERR_LINES);
-    CheckResult::problem(id, why).with_lines(server.stderr[first..].to_vec())
+    // A server that is silent has not failed, but may have written what it waits for.
+    let stderr = match server.failure_stderr.as_slice() {
+        [] => server.stderr.as_slice(),
+        lines => lines,
+    };
+    let first = stderr.len().saturating_sub(MAX_STDERR_LINES);
+    CheckResult::problem(id, why).with_lines(stderr[first..].to_vec())
 }
 
 /// Progress on a terminal: the servers that are still starting.
