@@ -173,6 +173,10 @@ limits! {
     waiting: usize = 1_024, 0 to 1_000_000;
     /// Maximum time that a call stays in the queue.
     waiting_seconds: u64 = 10, 0 to 3_600;
+    /// Time after which a call is rejected because `calls_per_caller` and `waiting_per_caller`, or `calls` and `waiting`,
+    /// are reached. It slows down a client that repeats rejected calls at once, so that the other calls keep the
+    /// processor.
+    rejection_milliseconds: u64 = 250, 0 to 10_000;
     /// Open sessions at `/mcp`, and as many streams at `/sse`.
     sessions: usize = 256, 1 to 100_000;
     /// Idle time after which a session at `/mcp` ends; at most `session_max_seconds`.

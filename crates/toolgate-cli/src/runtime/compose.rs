@@ -379,6 +379,7 @@ fn concurrency_limits(config: &Config) -> ConcurrencyLimits {
     concurrency_limits.max_queued_per_caller = limits.waiting_per_caller;
     concurrency_limits.max_queued = limits.waiting;
     concurrency_limits.queue_timeout = seconds(limits.waiting_seconds);
+    concurrency_limits.rejection_delay = Duration::from_millis(limits.rejection_milliseconds);
     concurrency_limits
 }
 

@@ -108,6 +108,11 @@ const LIMIT_TESTS: &[(&str, &str, &str)] = &[
     ),
     ("waiting", AT_ONCE, "one_over_the_queue_of_all_is_refused"),
     (
+        "rejection_milliseconds",
+        AT_ONCE,
+        "a_call_above_the_queue_is_rejected_after_the_delay",
+    ),
+    (
         "waiting_seconds",
         CONCURRENCY_QUEUE,
         "what_finds_no_room_is_told_what_is_full",

@@ -2,7 +2,11 @@
 
 use super::ConcurrencyLimits;
 use ahash::AHashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+use tokio::time::sleep;
 use toolgate_core::{BoxFuture, Call, Error, ErrorKind, Layer, LimitSubject, Next, Outcome};
 
 /// Layer that bounds running and queued calls, per caller and in total. Clones share the counts.
@@ -10,6 +14,7 @@ use toolgate_core::{BoxFuture, Call, Error, ErrorKind, Layer, LimitSubject, Next
 pub(crate) struct AdmissionLimit {
     per_caller: usize,
     total: usize,
+    rejection_delay: Duration,
     admitted: Arc<Mutex<AdmittedCalls>>,
 }
 
@@ -27,6 +32,7 @@ impl AdmissionLimit {
         AdmissionLimit {
             per_caller: caps.per_caller.saturating_add(caps.max_queued_per_caller),
             total: caps.total.saturating_add(caps.max_queued),
+            rejection_delay: caps.rejection_delay,
             admitted: Arc::default(),
         }
     }
@@ -101,7 +107,16 @@ impl Layer for AdmissionLimit {
 
     fn call<'a>(&'a self, call: Call, next: Next<'a>) -> BoxFuture<'a, Result<Outcome, Error>> {
         Box::pin(async move {
-            let _hold = self.admit(&call.caller.limit_subject())?;
+            let _hold = match self.admit(&call.caller.limit_subject()) {
+                Ok(hold) => hold,
+                Err(busy) => {
+                    // The arguments need no memory while the client waits for the rejection.
+                    drop(call);
+                    // Boxed, so that the future of an admitted call is small.
+                    Box::pin(sleep(self.rejection_delay)).await;
+                    return Err(busy);
+                }
+            };
             next.call(call).await
         })
     }

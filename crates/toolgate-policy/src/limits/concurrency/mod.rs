@@ -34,6 +34,9 @@ pub struct ConcurrencyLimits {
     pub max_queued: usize,
     /// Maximum time that a call waits in the queue for a permit. Default: 10 s.
     pub queue_timeout: Duration,
+    /// Time after which a call is rejected because the queue is full. It slows down a client that repeats rejected calls
+    /// at once, so that the other calls keep the processor. Default: 250 ms.
+    pub rejection_delay: Duration,
 }
 
 impl Default for ConcurrencyLimits {
@@ -46,6 +49,7 @@ impl Default for ConcurrencyLimits {
             max_queued_per_caller: 512,
             max_queued: 1024,
             queue_timeout: Duration::from_secs(10),
+            rejection_delay: Duration::from_millis(250),
         }
     }
 }
@@ -75,6 +79,7 @@ impl ConcurrencyLimit {
             max_queued_per_caller: 0,
             max_queued: 0,
             queue_timeout: Duration::ZERO,
+            rejection_delay: Duration::ZERO,
         })
     }
 

@@ -1,7 +1,7 @@
 use super::*;
 use futures_util::FutureExt;
 use std::{collections::BTreeMap, sync::Mutex, time::Instant};
-use toolgate_core::Caller;
+use toolgate_core::{Caller, Catalog, ChangeFilter, ChangeStream, Json, ListRequest, Op, Service};
 
 fn caps(caller: usize, tool: usize, server: usize, all: usize) -> ConcurrencyLimits {
     ConcurrencyLimits {
@@ -12,6 +12,7 @@ fn caps(caller: usize, tool: usize, server: usize, all: usize) -> ConcurrencyLim
         max_queued_per_caller: 2,
         max_queued: 3,
         queue_timeout: Duration::from_secs(10),
+        rejection_delay: Duration::from_millis(250),
     }
 }
 
@@ -91,6 +92,46 @@ fn one_over_the_queue_of_all_is_refused() {
         .into();
     let _waiting: Vec<_> = ["a", "b", "c"].map(|who| waits(&at_once, who, "t")).into();
     assert!(enter(&at_once, "d", "t").is_err());
+}
+
+/// A service that no call may reach.
+struct Unreachable;
+
+impl Service for Unreachable {
+    fn list(&self, _: ListRequest) -> BoxFuture<'_, Result<Catalog, Error>> {
+        unreachable!()
+    }
+
+    fn call(&self, _: Call) -> BoxFuture<'_, Result<Outcome, Error>> {
+        unreachable!()
+    }
+
+    fn changes(&self, _: ChangeFilter) -> BoxFuture<'_, Result<ChangeStream, Error>> {
+        unreachable!()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_above_the_queue_is_rejected_after_the_delay() {
+    let at_once = ConcurrencyLimit::with_queue(caps(1, 9, 9, 9));
+    let caller = Caller::new("a");
+    let _own: Vec<_> = (0..3)
+        .map(|_| at_once.admission.admit(&caller.limit_subject()).unwrap())
+        .collect();
+    let call = Call::new(
+        "c",
+        caller,
+        Op::Tool,
+        "t",
+        Json::from_value(&serde_json::json!({})),
+    );
+    let began = tokio::time::Instant::now();
+    let rejected = at_once
+        .admission
+        .call(call, Next::new(&[], &Unreachable))
+        .await;
+    assert!(rejected.is_err_and(|error| matches!(error.kind(), ErrorKind::Busy(None))));
+    assert_eq!(began.elapsed(), Duration::from_millis(250));
 }
 
 #[test]
