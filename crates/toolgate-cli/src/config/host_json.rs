@@ -8,7 +8,7 @@ use super::{
     env_name::check_env_name,
     error::{ConfigError, ConfigText},
     expand,
-    json::{JsonDocument, JsonEntries, json_syntax_error},
+    json::{JsonDocument, JsonEntries, blank_comments, json_syntax_error},
     limits::GatewayLimits,
     plaintext,
     server::ServerSettings,
@@ -27,6 +27,8 @@ pub(super) fn read(
     base: &Path,
     source: ConfigSource,
 ) -> Result<Config, ConfigError> {
+    let text = blank_comments(doc.text);
+    let doc = ConfigText { text: &text, ..doc };
     let json = JsonDocument(doc);
     let root: &RawValue =
         serde_json::from_str(doc.text).map_err(|error| json_syntax_error(doc, &error))?;

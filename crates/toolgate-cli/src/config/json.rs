@@ -3,7 +3,7 @@
 use super::error::{ConfigError, ConfigText};
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
-use std::fmt;
+use std::{borrow::Cow, fmt};
 
 /// JSON object as keys and raw values in source order; the raw values keep their position.
 pub(super) struct JsonEntries<'a>(pub(super) Vec<(String, &'a RawValue)>);
@@ -87,6 +87,74 @@ impl<'a> JsonDocument<'a> {
             )),
             None => Ok(entries),
         }
+    }
+}
+
+/// Replaces the comments and trailing commas of JSON, which hosts accept, with spaces: every position stays.
+pub(super) fn blank_comments(text: &str) -> Cow<'_, str> {
+    let mut bytes = text.as_bytes().to_vec();
+    // The last byte outside comments, and the position of a comma that may be a trailing one.
+    let (mut last, mut comma) = (0, None);
+    let mut at = 0;
+    while let Some(&byte) = bytes.get(at) {
+        let rest = &bytes[at..];
+        let length = match byte {
+            b'"' => string_length(rest),
+            b'/' => comment_length(rest),
+            _ => 1,
+        };
+        match byte {
+            b'/' if length > 1 => {
+                let comment = &mut bytes[at..at + length];
+                let visible = comment
+                    .iter_mut()
+                    .filter(|byte| !matches!(byte, b'\n' | b'\r'));
+                visible.for_each(|byte| *byte = b' ');
+            }
+            b' ' | b'\t' | b'\n' | b'\r' => {}
+            _ => {
+                if matches!(byte, b'}' | b']')
+                    && let Some(comma) = comma
+                {
+                    bytes[comma] = b' ';
+                }
+                let follows_value = !matches!(last, 0 | b'{' | b'[' | b',' | b':');
+                comma = (byte == b',' && follows_value).then_some(at);
+                last = byte;
+            }
+        }
+        at += length;
+    }
+    match bytes == text.as_bytes() {
+        true => Cow::Borrowed(text),
+        false => String::from_utf8(bytes).map_or(Cow::Borrowed(text), Cow::Owned),
+    }
+}
+
+/// Returns the length of the string at the start.
+fn string_length(text: &[u8]) -> usize {
+    let mut at = 1;
+    while let Some(byte) = text.get(at) {
+        match byte {
+            b'"' => return at + 1,
+            b'\\' => at += 2,
+            _ => at += 1,
+        }
+    }
+    text.len()
+}
+
+/// Returns the length of the comment at the start; 1 if there is none.
+fn comment_length(text: &[u8]) -> usize {
+    let find = |end: &[u8]| {
+        text.windows(end.len())
+            .skip(2)
+            .position(|found| found == end)
+    };
+    match text.get(1) {
+        Some(b'/') => find(b"\n").map_or(text.len(), |at| at + 2),
+        Some(b'*') => find(b"*/").map_or(1, |at| at + 4),
+        _ => 1,
     }
 }
 

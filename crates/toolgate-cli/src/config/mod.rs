@@ -219,7 +219,7 @@ impl Config {
         Ok(config)
     }
 
-    /// Parses the text of a config file. Text that begins with a brace is JSON.
+    /// Parses the text of a config file. Text that begins with a brace or a comment of JSON is JSON.
     pub(crate) fn parse(path: &Path, text: &str) -> Result<Config, ConfigError> {
         let name = path.display().to_string();
         let doc = ConfigText {
@@ -230,7 +230,7 @@ impl Config {
             file::config_directory(path),
             ConfigSource::File(path.to_owned()),
         );
-        match doc.text.trim_start().starts_with('{') {
+        match doc.text.trim_start().starts_with(['{', '/']) {
             true => host_json::read(doc, &base, source),
             false => top_level::read(doc, &base, source),
         }

@@ -152,3 +152,34 @@ fn expands_variables_of_host_json() {
     assert_eq!(server.env[1], ("B".to_owned(), plain));
     assert!(!config.has_plaintext_secrets, "{:?}", config.notes);
 }
+
+#[test]
+fn comments_and_trailing_commas_of_hosts() {
+    let text = r#"// Settings
+    {
+        /* all
+           servers */ "mcpServers": {
+            "a": {"command": "x", "args": ["// no comment", "b /* neither */",],}, // the first
+            // "off": {},
+        },
+    }"#;
+    let config = parse(text).unwrap();
+    assert_eq!(
+        config.servers[0].command,
+        ["x", "// no comment", "b /* neither */"]
+    );
+    for wrong in [
+        r#"{"mcpServers": {"a": {"command": "x"},,}}"#,
+        r#"{"mcpServers": {,}}"#,
+        r#"{"mcpServers": {"a": {"command": "x",}} /* "#,
+        r#"{"mcpServers": {"a": {"command": / "x"}}}"#,
+    ] {
+        assert!(
+            parse(wrong).unwrap_err().contains("not valid JSON"),
+            "{wrong}"
+        );
+    }
+    // Positions stay.
+    let error = parse("{ /* é */\n // x\n \"mcpServers\": {\"a\": {\"command\": 1}}}");
+    assert!(error.unwrap_err().starts_with("hosts.json:3:34: "));
+}
