@@ -264,6 +264,12 @@ pub(crate) enum CliCommand {
     HostTools,
     /// Run the demo server over standard input and output
     DemoServer,
+    /// Import the MCP servers of hosts into the config
+    ///
+    /// Without a file, reads the files of all known hosts: those of the user, and those of the project in the current
+    /// directory. Adds what the config lacks, shows the changes and asks before writing. Then it starts the imported
+    /// servers once, pins their definitions, and shows how the rules decide about their tools.
+    Import(ImportOptions),
     /// Check the config and exit
     ///
     /// Also reports programs and secrets that are missing, rules that never decide, and rules that match nothing that
@@ -299,6 +305,26 @@ pub(crate) struct LogoutOptions {
     /// For all callers; without a server, delete all stored credentials
     #[arg(long)]
     pub(crate) all: bool,
+}
+
+/// Options of `toolgate import`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct ImportOptions {
+    /// Files of hosts to read, instead of those of all known hosts
+    #[arg(value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+    /// Show the changes without writing them
+    #[arg(long, conflicts_with = "yes")]
+    pub(crate) dry_run: bool,
+    /// Write the changes without asking
+    #[arg(long)]
+    pub(crate) yes: bool,
+    /// Store secrets in the keyring of the operating system, instead of files beside the config
+    #[arg(long)]
+    pub(crate) keyring: bool,
+    /// Do not start the imported servers
+    #[arg(long)]
+    pub(crate) no_start: bool,
 }
 
 /// Options of `toolgate check`.

@@ -20,6 +20,7 @@ mod console;
 mod event_log;
 mod file_diff;
 mod hosts;
+mod import;
 mod oauth;
 mod operator;
 mod pretty_json;

@@ -44,6 +44,11 @@ toolgate add https://mcp.linear.app/mcp"),
     ("doctor", "\
 toolgate doctor
 toolgate doctor --no-start --json"),
+    ("import", "\
+# Show what an import would change
+toolgate import --dry-run
+# Import one file, and answer yes to the question
+toolgate import ~/.cursor/mcp.json --yes"),
     ("check", "\
 toolgate check
 # In a pipeline: start the servers, and fail if a rule has no effect

@@ -21,7 +21,7 @@ pub(super) struct CommandGroup {
 #[rustfmt::skip]
 pub(super) const COMMAND_GROUPS: &[CommandGroup] = &[
     CommandGroup { heading: "Run", commands: &["serve", "run", "demo-server", "host-tools"] },
-    CommandGroup { heading: "Configure", commands: &["init", "add", "remove", "enable", "disable", "check", "doctor", "config"] },
+    CommandGroup { heading: "Configure", commands: &["init", "import", "add", "remove", "enable", "disable", "check", "doctor", "config"] },
     CommandGroup { heading: "Hosts", commands: &["connect", "disconnect", "hook"] },
     CommandGroup { heading: "Decide", commands: &["inbox", "approve", "deny", "stop", "grants", "freeze", "thaw"] },
     CommandGroup { heading: "Inspect", commands: &["status", "logs", "tools", "resources", "prompts", "call", "calls", "tasks", "explain", "replay"] },

@@ -12,6 +12,7 @@ mod edit;
 mod explain;
 mod hook;
 mod hook_setup;
+mod import;
 mod items;
 mod keys;
 mod login;
@@ -131,6 +132,7 @@ fn dispatch(cli: Cli) -> Result<ExitCode> {
         Some(CliCommand::Enable(wanted)) => edit::enable(&place, wanted, true),
         Some(CliCommand::Disable(wanted)) => edit::enable(&place, wanted, false),
         Some(CliCommand::Doctor(wanted)) => doctor::run(&place, wanted),
+        Some(CliCommand::Import(wanted)) => import::run(&place, wanted),
         Some(CliCommand::Audit(wanted)) => audit::run(&place, &data()?, wanted),
         Some(CliCommand::Status) => status::run(&GatewaySockets::find(&data()?)?),
         Some(CliCommand::Logs(wanted)) => server_logs::run(&place, wanted),

@@ -1,4 +1,5 @@
-//! Brief start of the servers of a config, to list what they offer: for `check --servers` and `doctor`.
+//! Brief start of the servers of a config, to list what they offer: for `check --servers`, `doctor` and
+//! `import`.
 
 use crate::{
     config::Config,
@@ -8,7 +9,7 @@ use crate::{
 };
 use futures_util::future::join_all;
 use std::{path::Path, sync::Arc, time::Duration};
-use toolgate_core::{Caller, Catalog, ItemKind, ListRequest, Service};
+use toolgate_core::{Caller, Catalog, ItemKind, ListRequest, Pipeline, Service};
 use toolgate_guardian::Guardian;
 use toolgate_protocol::memory_budget::MemoryBudget;
 
@@ -44,7 +45,7 @@ pub(crate) fn start_guardian() -> Result<Guardian, String> {
         .map_err(|e| format!("cannot start the guardian process, which runs the servers: {e}; raise the limits on processes and open files of this user"))
 }
 
-/// Starts the servers, lists their items of these kinds once, and stops them. Each server may use its full start
+/// Starts the servers, lists their items of these kinds once through a pipeline, and stops them. Each server may use its full start
 /// timeout. Meanwhile the status is reported regularly.
 ///
 /// # Errors
@@ -54,6 +55,7 @@ pub(crate) async fn start_and_list(
     config: &Config,
     data: &Path,
     kinds: &[ItemKind],
+    pipeline: impl FnOnce(Arc<dyn Service>) -> Pipeline,
     mut progress: impl FnMut(&[ServerStatus]),
 ) -> Result<StartedServers, String> {
     let supervisor = ServerSupervisor::new(Arc::new(guardian));
@@ -72,7 +74,7 @@ pub(crate) async fn start_and_list(
     let leases = supervisor.lease(specs.collect());
     let servers = compose::aggregate(config, &leases)?;
     let servers = servers.list_timeout(compose::longest_start(config));
-    let servers = compose::definition_pipeline(config, Arc::new(servers));
+    let servers = pipeline(Arc::new(servers));
     supervisor.replace_servers(leases);
     // Each list has its own timeout, and so has the shutdown.
     let list = |kind: &ItemKind| servers.list(ListRequest::all(Caller::new("toolgate"), *kind));

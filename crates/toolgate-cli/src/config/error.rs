@@ -23,9 +23,9 @@ impl std::error::Error for ConfigError {}
 
 /// Text of a config and the name that errors use for it.
 #[derive(Clone, Copy)]
-pub(super) struct ConfigText<'t> {
-    pub(super) name: &'t str,
-    pub(super) text: &'t str,
+pub(crate) struct ConfigText<'t> {
+    pub(crate) name: &'t str,
+    pub(crate) text: &'t str,
 }
 
 impl ConfigText<'_> {
@@ -43,7 +43,7 @@ impl ConfigText<'_> {
     }
 
     /// Returns `file:line:column` of a byte offset.
-    pub(super) fn position(&self, offset: usize) -> String {
+    pub(crate) fn position(&self, offset: usize) -> String {
         let (line, column) = self.line_and_column(offset);
         format!("{}:{line}:{column}", self.name)
     }

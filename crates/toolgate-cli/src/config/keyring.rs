@@ -1,4 +1,4 @@
-//! Secrets in the keyring of the operating system, read with the system's own tool.
+//! Secrets in the keyring of the operating system, read and stored with the system's own tool.
 //!
 //! A library would bring a D-Bus stack into the process that faces the network. The guardian starts the tool like a
 //! server: without a shell, with a timeout and a size limit.
@@ -6,7 +6,7 @@
 use crate::config::{ConfigValue, MAX_SECRET_FILE_BYTES};
 use std::time::Duration;
 use tokio::{
-    io::{AsyncRead, AsyncReadExt},
+    io::{AsyncRead, AsyncReadExt, AsyncWriteExt},
     time::timeout,
 };
 use toolgate_auth::Secret;
@@ -42,12 +42,64 @@ pub(crate) async fn read_secret(
         return given.read();
     };
     let wrong = |why: String| format!("the keyring entry {name:?} cannot be read: {why}");
-    match timeout(within, run_tool(name, guardian)).await {
+    match timeout(within, look_up(name, guardian)).await {
         Ok(found) => found.map_err(wrong),
         Err(_) => Err(wrong(format!(
             "{} did not respond within {within:?}; unlock the keyring",
             tool_command(name)[0]
         ))),
+    }
+}
+
+/// Stores a secret in the keyring. An entry of that name is replaced.
+///
+/// # Errors
+/// The keyring does not accept it within that time. The message never contains the secret.
+pub(crate) async fn store_secret(
+    name: &str,
+    value: &str,
+    guardian: &Guardian,
+    within: Duration,
+) -> Result<(), String> {
+    let wrong = |why: String| format!("the keyring entry {name:?} cannot be stored: {why}");
+    let (words, input) = match cfg!(target_os = "macos") {
+        // The secret must not be an argument, which other users could see.
+        true => (
+            vec!["security", "-i"],
+            format!(
+                "add-generic-password -U -s {KEYRING_SERVICE} -a {name} -X {}\n",
+                toolgate_protocol::hex::encode(value.as_bytes())
+            ),
+        ),
+        false => (
+            vec![
+                "secret-tool",
+                "store",
+                "--label=toolgate",
+                "service",
+                KEYRING_SERVICE,
+                "account",
+                name,
+            ],
+            value.to_owned(),
+        ),
+    };
+    let command: Vec<String> = words.into_iter().map(str::to_owned).collect();
+    let output = match timeout(within, run_tool(&command, input.as_bytes(), guardian)).await {
+        Ok(output) => output.map_err(wrong)?,
+        Err(_) => {
+            return Err(wrong(format!(
+                "{} did not respond within {within:?}; unlock the keyring",
+                command[0]
+            )));
+        }
+    };
+    match output.exit {
+        ChildExit::Code(0) => Ok(()),
+        _ => Err(wrong(match output.error_line() {
+            Some(line) => format!("{} reports: {line}", command[0]),
+            None => format!("{} failed; unlock the keyring", command[0]),
+        })),
     }
 }
 
@@ -78,8 +130,48 @@ fn tool_command(name: &str) -> Vec<String> {
         .collect()
 }
 
-async fn run_tool(name: &str, guardian: &Guardian) -> Result<Secret, String> {
+async fn look_up(name: &str, guardian: &Guardian) -> Result<Secret, String> {
     let command = tool_command(name);
+    let output = run_tool(&command, b"", guardian).await?;
+    let error_line = output.error_line();
+    let text = String::from_utf8(output.stdout)
+        .map_err(|_| "it is not UTF-8 text; store it as UTF-8".to_owned())?;
+    let text = text.trim_end_matches(['\r', '\n']);
+    match output.exit {
+        _ if text.len() > MAX_SECRET_FILE_BYTES => Err(format!(
+            "it is longer than {MAX_SECRET_FILE_BYTES} bytes, which is the limit; store a shorter value"
+        )),
+        ChildExit::Code(0) if !text.is_empty() => Ok(Secret::new(text)),
+        _ => Err(match error_line {
+            Some(line) => format!("{} reports: {line}", command[0]),
+            None => {
+                format!("it does not exist for the service {KEYRING_SERVICE}; store it first")
+            }
+        }),
+    }
+}
+
+/// Output of the tool.
+struct ToolOutput {
+    stdout: Vec<u8>,
+    stderr: Vec<u8>,
+    exit: ChildExit,
+}
+
+impl ToolOutput {
+    /// Returns the first line of the error output, if there is one.
+    fn error_line(&self) -> Option<String> {
+        let text = String::from_utf8_lossy(&self.stderr);
+        let line = text.lines().next()?.trim();
+        (!line.is_empty()).then(|| SecretRedactor::redact_for_display(line).into())
+    }
+}
+
+async fn run_tool(
+    command: &[String],
+    input: &[u8],
+    guardian: &Guardian,
+) -> Result<ToolOutput, String> {
     let allow: Vec<&str> = DEFAULT_ALLOWLIST
         .iter()
         .copied()
@@ -93,48 +185,26 @@ async fn run_tool(name: &str, guardian: &Guardian) -> Result<Secret, String> {
     };
     let mut child: ChildProcess = guardian.spawn(spawn).await.map_err(|error| {
         format!(
-            "{}, which reads the keyring, cannot be started ({error}); install it in a directory of PATH",
+            "{}, which accesses the keyring, cannot be started ({error}); install it in a directory of PATH",
             command[0]
         )
     })?;
-    drop(child.stdin.take());
+    if let Some(mut stdin) = child.stdin.take() {
+        // A tool that ends before it reads everything reports why.
+        let _ = stdin.write_all(input).await;
+        let _ = stdin.shutdown().await;
+    }
     let (out, said) = (child.stdout.take(), child.stderr.take());
-    let (value, said) = tokio::join!(
+    let (stdout, stderr) = tokio::join!(
         read_limited(out, MAX_SECRET_FILE_BYTES as u64 + 1),
         read_limited(said, MAX_TOOL_ERROR_BYTES)
     );
     let exit = child.exited().await;
-    let text = String::from_utf8(value)
-        .map_err(|_| "it is not UTF-8 text; store it as UTF-8".to_owned())?;
-    let text = text.trim_end_matches(['\r', '\n']);
-    match exit {
-        _ if text.len() > MAX_SECRET_FILE_BYTES => Err(format!(
-            "it is longer than {MAX_SECRET_FILE_BYTES} bytes, which is the limit; store a shorter value"
-        )),
-        ChildExit::Code(0) if !text.is_empty() => Ok(Secret::new(text)),
-        _ => Err(failure_message(
-            &command[0],
-            &String::from_utf8_lossy(&said),
-        )),
-    }
-}
-
-/// Returns the first line of the tool's error output, or a message that the entry does not exist.
-fn failure_message(tool: &str, said: &str) -> String {
-    match said
-        .lines()
-        .next()
-        .map(str::trim)
-        .filter(|line| !line.is_empty())
-    {
-        Some(line) => format!(
-            "{tool} reports: {}",
-            SecretRedactor::redact_for_display(line)
-        ),
-        None => {
-            format!("it does not exist for the service {KEYRING_SERVICE}; store it first")
-        }
-    }
+    Ok(ToolOutput {
+        stdout,
+        stderr,
+        exit,
+    })
 }
 
 /// Reads at most that many bytes, and discards the rest so that the tool can exit.

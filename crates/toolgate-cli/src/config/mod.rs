@@ -30,7 +30,7 @@ mod overrides;
 mod own_entries;
 pub(crate) mod paths;
 mod pins;
-mod plaintext;
+pub(crate) mod plaintext;
 mod rate;
 mod reader;
 mod renamed;
@@ -43,7 +43,7 @@ mod search;
 mod secret_rules;
 mod secret_sources;
 mod server;
-mod server_names;
+pub(crate) mod server_names;
 mod server_section;
 #[cfg(test)]
 mod tests;
@@ -63,7 +63,7 @@ pub(crate) use client_registration::{
 pub(crate) use config_value::{ConfigValue, MAX_SECRET_FILE_BYTES};
 pub(crate) use default_name::{name_of_command, name_of_url};
 pub(crate) use env_name::check_env_name;
-pub(crate) use error::{ConfigError, suggestion as nearest_names};
+pub(crate) use error::{ConfigError, ConfigText, suggestion as nearest_names};
 pub(crate) use expand::sole_reference;
 pub(crate) use glob::NameGlob;
 pub(crate) use limits::GatewayLimits;
@@ -87,7 +87,6 @@ pub(crate) use token::TokenSource;
 pub(crate) use token_exchange::ExchangeSettings;
 pub(crate) use tool_targets::SEARCH_SERVER;
 
-use error::ConfigText;
 use file::FilePrivacy;
 use std::{
     net::SocketAddr,

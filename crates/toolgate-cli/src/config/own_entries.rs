@@ -26,14 +26,10 @@ impl Config {
             return Ok(());
         };
         let listen = self.listen;
-        let is_own = |server: &ServerSettings| match &server.address {
-            Some(address) => is_listener(&address.url, listen),
-            None => starts_gateway_of(server, &file),
-        };
         let own: Vec<String> = self
             .servers
             .iter()
-            .filter(|s| is_own(s))
+            .filter(|server| server.is_own_entry(&file, listen))
             .map(|s| s.id.clone())
             .collect();
         if own.len() == self.servers.len() && !own.is_empty() {
@@ -48,7 +44,17 @@ impl Config {
     }
 }
 
-/// Returns true if the server's command starts a gateway with that config file.
+impl ServerSettings {
+    /// Returns true if the server is the gateway with that config file and listen address.
+    pub(crate) fn is_own_entry(&self, config: &Path, listen: SocketAddr) -> bool {
+        match &self.address {
+            Some(address) => is_listener(&address.url, listen),
+            None => starts_gateway_of(self, config),
+        }
+    }
+}
+
+/// Returns true if the server's command starts a gateway with that config file, which may not exist yet.
 fn starts_gateway_of(server: &ServerSettings, config: &Path) -> bool {
     let Some(words) = unwrap_command(&server.command) else {
         return false;
@@ -68,9 +74,9 @@ fn starts_gateway_of(server: &ServerSettings, config: &Path) -> bool {
     }
     let theirs = match cli.config {
         Some(path) => Some(server.cwd.as_deref().unwrap_or(Path::new("")).join(path)),
-        None => crate::config::paths::default_config(),
+        None => crate::config::paths::default_config_location(),
     };
-    theirs.is_some_and(|theirs| same_file(&theirs, config))
+    theirs.is_some_and(|theirs| theirs == config || same_file(&theirs, config))
 }
 
 /// Returns the command without wrapper programs; `None` if the program is unknown.

@@ -45,7 +45,7 @@ pub(crate) fn secret_reason(name: &str, value: &str) -> Option<String> {
 }
 
 /// Checks a URL as a whole and each parameter of its query, like [`why`].
-pub(super) fn secret_in_url(url: &str) -> Option<String> {
+pub(crate) fn secret_in_url(url: &str) -> Option<String> {
     let query = url.split_once('?').map_or("", |(_, query)| query);
     let query = query.split('#').next().unwrap_or_default();
     let part = |part: &str| {
@@ -61,7 +61,7 @@ pub(super) fn secret_in_url(url: &str) -> Option<String> {
 
 /// Checks each word of a command line, like [`why`], and returns its index. A word after an option is the option's
 /// value.
-pub(super) fn secrets_in_command(words: &[String]) -> impl Iterator<Item = (usize, String)> + '_ {
+pub(crate) fn secrets_in_command(words: &[String]) -> impl Iterator<Item = (usize, String)> + '_ {
     let option = |word: &str| word.trim_start_matches('-').to_owned();
     let plain = |name: &str| {
         !name.is_empty()

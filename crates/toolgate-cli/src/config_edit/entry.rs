@@ -14,6 +14,8 @@ pub(crate) enum EntryValue {
     Env(String),
     /// File that only its owner may read, `{ file = "PATH" }`.
     File(String),
+    /// Entry of the operating system's keyring, `{ keyring = "NAME" }`.
+    Keyring(String),
 }
 
 /// New section of a server: a program or a URL.
@@ -25,6 +27,8 @@ pub(crate) struct ServerEntry {
     pub(crate) url: Option<String>,
     /// Environment variables of the program.
     pub(crate) env: Vec<(String, EntryValue)>,
+    /// Names of variables to pass on to the program.
+    pub(crate) env_pass: Vec<String>,
     /// HTTP headers of requests to the URL.
     pub(crate) headers: Vec<(String, EntryValue)>,
     /// Working directory of the program.
@@ -44,6 +48,7 @@ impl EntryValue {
             EntryValue::Text(text) => text.into(),
             EntryValue::Env(name) => source("env", name),
             EntryValue::File(path) => source("file", path),
+            EntryValue::Keyring(name) => source("keyring", name),
         }
     }
 }
@@ -62,6 +67,10 @@ impl ServerEntry {
         }
         pairs.extend(self.url.iter().map(|url| ("url", url.into())));
         pairs.extend(self.cwd.iter().map(|cwd| ("cwd", cwd.into())));
+        if !self.env_pass.is_empty() {
+            let names = Array::from_iter(&self.env_pass);
+            pairs.push(("env_pass", Value::Array(names)));
+        }
         if self.disabled {
             pairs.push(("enabled", false.into()));
         }
@@ -74,7 +83,7 @@ impl ServerEntry {
     }
 
     /// Returns the section `[server.NAME]`, with a section of its own for a long table.
-    pub(super) fn section(&self, name: &str) -> String {
+    pub(crate) fn section(&self, name: &str) -> String {
         let mut section = Table::new();
         for (key, value) in self.pairs() {
             let long = key.len() + value.to_string().len() > MAX_INLINE_BYTES;

@@ -136,7 +136,8 @@ pub(crate) fn warn_of_damage(journal: &AuditJournal) {
     }
 }
 
-fn make_private(data: &Path) -> io::Result<()> {
+/// Creates the data directory, which only its owner may enter.
+pub(crate) fn make_private(data: &Path) -> io::Result<()> {
     use std::os::unix::fs::DirBuilderExt;
     std::fs::DirBuilder::new()
         .recursive(true)

@@ -1,8 +1,10 @@
 //! Values in the keyring of the system: a real secret service, in a session of its own.
 
 use crate::help::{
-    Gate, Modern, SOON, Setup, TempDir, command, end_politely, lines, send, tool, until,
+    Gate, Modern, SOON, Setup, TempDir, command, end_politely, lines, output, send, tool, until,
 };
+#[cfg(target_os = "linux")]
+use crate::imports::Fixture;
 use crate::{
     known_client::{SimulatedServers, login_in},
     login::state,
@@ -138,4 +140,33 @@ fn the_secret_of_a_client_comes_from_the_keyring() {
     let token = shown.iter().find(|one| one.starts_with("POST /token"));
     let token = token.expect("a token is asked for");
     assert!(token.contains(&pair) || token.contains(VALUE), "{token}");
+}
+
+/// An import stores secrets in the keyring, from which a start of the server reads them.
+#[cfg(target_os = "linux")]
+#[test]
+fn an_import_stores_secrets_in_the_keyring() {
+    let Some(session) = Session::start() else {
+        return;
+    };
+    let home = Fixture::read("keyring").unpack_with("DBUS_SESSION_BUS_ADDRESS", session.bus);
+    let run = home.import(&["--yes", "--no-start"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let text = std::fs::read_to_string(home.config()).unwrap();
+    assert!(
+        text.contains("NOTES_KEY = { keyring = \"notes/NOTES_KEY\" }"),
+        "{text}"
+    );
+    assert!(!home.config().parent().unwrap().join("secrets").exists());
+    let mut look_up = command("secret-tool");
+    look_up
+        .args([
+            "lookup",
+            "service",
+            "toolgate",
+            "account",
+            "notes/NOTES_KEY",
+        ])
+        .env("DBUS_SESSION_BUS_ADDRESS", session.bus);
+    assert_eq!(output(&mut look_up).stdout, b"canary-4711");
 }

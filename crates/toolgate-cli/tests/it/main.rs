@@ -45,6 +45,7 @@ mod gateways;
 mod history;
 mod hooks;
 mod hostile_config;
+mod imports;
 mod issuers;
 mod items;
 mod keyring;

@@ -14,6 +14,7 @@ use crate::{
     cli::unreachable_lint,
     config::Config,
     operator::api::note_lines,
+    runtime::compose,
     runtime::memory,
     runtime::offline::{DefinitionChoice, OfflineView},
 };
@@ -140,7 +141,14 @@ fn stored_items(
 fn listed_items(config: &Config, data: &Path, found: &mut CheckFindings) -> Result<OfferedNames> {
     let guardian = start_guardian()?;
     let runtime = runtime()?;
-    let started = start_and_list(guardian, config, data, &ItemKind::ALL, |_| {});
+    let started = start_and_list(
+        guardian,
+        config,
+        data,
+        &ItemKind::ALL,
+        |servers| compose::definition_pipeline(config, servers),
+        |_| {},
+    );
     let started = runtime.block_on(started);
     runtime.shutdown_background();
     let started = started?;
@@ -259,7 +267,8 @@ fn stale_notes(
     notes
 }
 
-fn join_names(names: &[&str]) -> String {
+/// Joins the first names, and counts the others.
+pub(super) fn join_names(names: &[&str]) -> String {
     let first = names
         .iter()
         .take(MAX_LISTED_NAMES)

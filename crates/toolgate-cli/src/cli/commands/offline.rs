@@ -46,7 +46,7 @@ pub(super) fn record(place: &DataLocation<'_>, data: &Path, entry: AuditEntry) -
 }
 
 /// Opens the audit log with the options of the config, or with the defaults if the config cannot be read.
-fn journal(place: &DataLocation<'_>, data: &Path) -> Result<AuditJournal> {
+pub(super) fn journal(place: &DataLocation<'_>, data: &Path) -> Result<AuditJournal> {
     let config = place.config().ok();
     let audit = config.as_ref().map(|config| config.audit.clone());
     let mut options = audit.unwrap_or_default().journal_options(data);

@@ -8,6 +8,7 @@ use crate::{
         server_start::{StartedServers, start_and_list, start_guardian},
     },
     config::Config,
+    runtime::compose,
     servers::{ServerState, ServerStatus},
 };
 use std::{
@@ -54,9 +55,15 @@ fn start(config: &Config, data: &Path) -> Result<StartedServers, CommandError> {
     let guardian = start_guardian()?;
     let runtime = runtime()?;
     let mut progress = StartProgress::new();
-    let started = start_and_list(guardian, config, data, &[ItemKind::Tool], |status| {
-        progress.show(status)
-    });
+    let pipeline = |servers| compose::definition_pipeline(config, servers);
+    let started = start_and_list(
+        guardian,
+        config,
+        data,
+        &[ItemKind::Tool],
+        pipeline,
+        |status| progress.show(status),
+    );
     let started = runtime.block_on(started);
     runtime.shutdown_background();
     progress.clear();
