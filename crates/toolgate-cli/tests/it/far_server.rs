@@ -83,13 +83,15 @@ fn a_variable_that_is_not_set_is_said_and_nothing_is_sent() {
 }
 
 #[test]
-fn the_one_server_of_run_that_cannot_be_started_is_told_once() {
+fn the_one_server_of_run_that_cannot_be_started_is_told_with_the_reason() {
     let gate = Setup::run(&["/nonexistent/server".into()]).start();
-    let told = until("it is told", SOON, || {
+    let line = until("it is told", SOON, || {
         let said = gate.said();
-        let told = |line: &&String| line.contains("the server server is not running: ");
-        let told = said.iter().filter(told).count();
-        (told > 0).then_some(told)
+        let told = |line: &&String| line.contains("the server nonexistent is not running: ");
+        said.iter().find(told).cloned()
     });
-    assert_eq!(told, 1);
+    assert!(
+        line.contains("/nonexistent/server was not started: the file does not exist"),
+        "{line}"
+    );
 }

@@ -175,7 +175,9 @@ fn a_person_signs_in_with_a_browser_and_what_was_allowed_is_renewed_and_withdraw
     two.stop();
     let shown = state(&one, "sign-in");
     assert!(shown["error"].as_str().unwrap().contains(wants), "{shown}");
-    let status = one.cli(&["status"]);
+    let status = one.run(&["status"]);
+    assert_eq!(status.status.code(), Some(1), "a server is down");
+    let status = String::from_utf8(status.stdout).unwrap();
     assert!(status.contains(wants), "{status}");
 
     sign_in(&one);
