@@ -1,8 +1,13 @@
-//! Formatting of timestamps.
+//! Timestamps and their formats.
 
-use crate::runtime::call_feed::millis;
 use serde_json::Value;
-use std::time::SystemTime;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Returns the milliseconds since the Unix epoch.
+pub(crate) fn millis(at: SystemTime) -> u64 {
+    at.duration_since(UNIX_EPOCH)
+        .map_or(0, |d| u64::try_from(d.as_millis()).unwrap_or(u64::MAX))
+}
 
 /// Formats milliseconds since the Unix epoch as `2027-01-31 18:00 UTC`.
 pub(crate) fn format_timestamp(millis: &Value) -> String {

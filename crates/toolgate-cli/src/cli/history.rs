@@ -46,7 +46,7 @@ pub(crate) async fn evaluate_history(
     wanted: &HistoryFilter<'_>,
     by: &OfflineView,
 ) -> io::Result<HistoryTally> {
-    let now = crate::runtime::call_feed::millis(SystemTime::now()).saturating_mul(1000);
+    let now = crate::timestamp::millis(SystemTime::now()).saturating_mul(1000);
     let (mut tally, mut seen) = (HistoryTally::default(), HashSet::new());
     let mut follower = AuditFollower::from_start(dir);
     loop {

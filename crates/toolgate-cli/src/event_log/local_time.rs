@@ -1,6 +1,6 @@
 //! Local time of day.
 
-use crate::runtime::call_feed::millis;
+use crate::timestamp::millis;
 use std::time::SystemTime;
 
 /// Seconds for which a UTC offset is used again. Time zones change their offset at multiples of it.

@@ -20,9 +20,10 @@ use crate::{
         item_view::{self, ITEM_LISTS},
     },
     runtime::active::ActiveSnapshot,
-    runtime::call_feed::{CallFeed, ConsoleEvent, millis},
+    runtime::call_feed::{CallFeed, ConsoleEvent},
     runtime::reload::{ConfigReloader, ReloadTrigger},
     servers::ServerSupervisor,
+    timestamp::millis,
 };
 use futures_util::future::join_all;
 use serde_json::{Value, json};

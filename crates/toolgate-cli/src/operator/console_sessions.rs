@@ -6,7 +6,7 @@
 //! The state of the data directory has the digests of both, so a session outlives a restart. It is valid at the
 //! address whose cookie it has. Another gateway of the data directory has another port, and so another cookie.
 
-use crate::{authentication::equal_secrets, operator::control::person, runtime::call_feed::millis};
+use crate::{authentication::equal_secrets, operator::control::person, timestamp::millis};
 use ring::digest::{SHA256, digest};
 use serde_json::{Value, json};
 use std::{

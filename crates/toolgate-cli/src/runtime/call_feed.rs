@@ -3,12 +3,13 @@
 use crate::{
     event_log::{self, EventLevel, GatewayEvent},
     pretty_json,
+    timestamp::millis,
 };
 use serde_json::{Value, json};
 use std::{
     collections::VecDeque,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::{SystemTime, UNIX_EPOCH},
+    time::SystemTime,
 };
 use tokio::sync::broadcast;
 use toolgate_core::{
@@ -438,10 +439,4 @@ fn display_name(item: &Item, op: Op, name: &str) -> String {
         Op::Resource => format!("{}{name}", Item::RESOURCE_PREFIX),
         _ => item.local_key(),
     }
-}
-
-/// Returns the milliseconds since the Unix epoch.
-pub(crate) fn millis(at: SystemTime) -> u64 {
-    at.duration_since(UNIX_EPOCH)
-        .map_or(0, |d| u64::try_from(d.as_millis()).unwrap_or(u64::MAX))
 }

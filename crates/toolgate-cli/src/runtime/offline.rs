@@ -359,7 +359,7 @@ impl StateStore for ReadOnlyStore {
 
 /// Formats the age of a moment, which is given in milliseconds since the Unix epoch.
 pub(crate) fn format_age(at: u64) -> String {
-    let now = crate::runtime::call_feed::millis(SystemTime::now());
+    let now = crate::timestamp::millis(SystemTime::now());
     let seconds = now.saturating_sub(at) / 1000;
     match seconds {
         0..120 => format!("{seconds} s ago"),

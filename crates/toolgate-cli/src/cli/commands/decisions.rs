@@ -4,8 +4,8 @@ use super::{Result, collect_lists, print, send_by_id};
 use crate::{
     args::{ApproveOptions, FreezeCommand, FreezeTarget, GrantsCommand, ThawCommand},
     operator::control::GatewaySockets,
-    runtime::call_feed::millis,
     timestamp::format_timestamp,
+    timestamp::millis,
 };
 use serde_json::{Value, json};
 use std::{path::Path, process::ExitCode, time::SystemTime};

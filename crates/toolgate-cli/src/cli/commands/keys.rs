@@ -9,9 +9,9 @@ use crate::{
     },
     operator::api::{KEY_EXPIRY_WARNING, key_error_message, key_json, sign_in_record},
     operator::control::{GatewaySockets, person},
-    runtime::call_feed::millis,
     servers::revoke_credentials,
     timestamp::format_timestamp,
+    timestamp::millis,
 };
 use serde_json::{Value, json};
 use std::{

@@ -4,8 +4,8 @@ use super::{CommandError, Result, keys::expires_soon, print, unavailable::stderr
 use crate::{
     oauth::SignInInstructions,
     operator::control::{ControlResponse, GatewaySockets},
-    runtime::call_feed::millis,
     runtime::offline::format_age,
+    timestamp::millis,
 };
 use serde_json::{Value, json};
 use std::{

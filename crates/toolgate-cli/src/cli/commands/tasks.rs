@@ -1,7 +1,7 @@
 //! `toolgate tasks`: list and cancellation of tasks.
 
 use super::{Result, collect_lists, print, send_by_id};
-use crate::{args::TasksCommand, operator::control::GatewaySockets, runtime::call_feed::millis};
+use crate::{args::TasksCommand, operator::control::GatewaySockets, timestamp::millis};
 use serde_json::{Value, json};
 use std::{path::Path, process::ExitCode, time::SystemTime};
 use toolgate_core::visible;

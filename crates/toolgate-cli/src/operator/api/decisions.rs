@@ -1,7 +1,7 @@
 //! Decisions of a person: approvals, remembered approvals, freezes.
 
 use super::{ActionError, ActionResult, OperatorApi};
-use crate::{operator::item_view, pretty_json, runtime::call_feed::millis};
+use crate::{operator::item_view, pretty_json, timestamp::millis};
 use serde_json::{Value, json};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use toolgate_core::{Item, ItemKind, Json};

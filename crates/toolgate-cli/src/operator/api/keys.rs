@@ -2,7 +2,9 @@
 
 use super::{ActionError, ActionResult, OperatorApi};
 use crate::{
-    oauth::caller_credentials, runtime::call_feed::millis, servers, timestamp::format_timestamp,
+    oauth::caller_credentials,
+    servers,
+    timestamp::{format_timestamp, millis},
 };
 use serde_json::{Value, json};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};

@@ -3,7 +3,7 @@
 use super::OperatorApi;
 use crate::{
     event_log::{self, GatewayEvent},
-    runtime::call_feed::millis,
+    timestamp::millis,
 };
 use serde_json::{Value, json};
 use toolgate::auth::resource::IssuerStatus;

@@ -13,8 +13,8 @@ use crate::{
     config::{Config, ConfigSource},
     event_log::{self, GatewayEvent},
     runtime::active::ActiveSnapshot,
-    runtime::call_feed::millis,
     runtime::snapshot::{ConfigSnapshot, GatewayResources},
+    timestamp::millis,
 };
 use serde_json::{Value, json};
 use std::{
