@@ -25,6 +25,12 @@ pub(crate) struct ConnectOptions {
         requires = "host"
     )]
     pub(crate) name: String,
+    /// Move the host's other servers behind the gateway
+    ///
+    /// Imports them into the config, as `toolgate import` does, and removes them from the host's file. `toolgate
+    /// disconnect` puts them back.
+    #[arg(long, requires = "host", conflicts_with = "hooks")]
+    pub(crate) replace: bool,
     /// Send the host's own shell, file and fetch tools through the gateway
     ///
     /// Adds a hook to the host's settings, and the server `host` with rules to the config. For claude-code, codex and

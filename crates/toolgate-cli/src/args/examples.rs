@@ -74,6 +74,8 @@ toolgate connect claude-code
 toolgate connect cursor --project --dry-run
 # Connect to the gateway that `toolgate serve` runs
 toolgate connect vscode --http
+# Move the host's other servers behind the gateway
+toolgate connect cursor --replace
 # Send the host's own tools, such as its shell, through the gateway
 toolgate connect claude-code --hooks"),
     ("disconnect", "\

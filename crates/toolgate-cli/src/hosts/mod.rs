@@ -13,7 +13,8 @@ mod host_paths;
 mod table;
 
 pub(crate) use connection::{
-    ConnectionRecord, ConnectionStore, EditedFile, HostTarget, digest_digits, unknown_home,
+    ConnectionRecord, ConnectionStore, EditedFile, HostTarget, StoredServer, digest_digits,
+    unknown_home,
 };
 pub(crate) use entry_style::{CommandForm, EntryStyle, SwitchKey, VariableForm};
 pub(crate) use entry_value::EntryValue;

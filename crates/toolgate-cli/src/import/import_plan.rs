@@ -9,6 +9,7 @@ use super::{
 use crate::{
     config::{Config, ConfigValue, ServerSettings},
     config_edit::joined,
+    hosts::HostScope,
 };
 use std::path::Path;
 
@@ -35,6 +36,17 @@ pub(crate) struct ImportPlan {
     pub(crate) notes: Vec<String>,
     /// Number of entries that the config already has.
     pub(crate) known: usize,
+    /// Entries that the config has after the import.
+    pub(crate) imported: Vec<ImportedEntry>,
+}
+
+/// Entry of a host that the config has after an import.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct ImportedEntry {
+    /// Name of the server in the host.
+    pub(crate) name: String,
+    /// Scope of the entry; `None` in a file of an unknown host.
+    pub(crate) scope: Option<HostScope>,
 }
 
 impl ImportPlan {
@@ -115,6 +127,7 @@ impl ImportPlan {
                     || are_compatible(&known_values(known), &planned.values))
             {
                 self.known += 1;
+                self.imported.push(imported(entry));
                 return Ok(());
             }
         }
@@ -129,6 +142,7 @@ impl ImportPlan {
                     ));
                 }
                 self.origins[at].push(origin(entry));
+                self.imported.push(imported(entry));
                 return Ok(());
             }
         }
@@ -151,6 +165,7 @@ impl ImportPlan {
         self.notes.extend(planned.notes.iter().cloned());
         self.servers.push(planned);
         self.origins.push(vec![origin(entry)]);
+        self.imported.push(imported(entry));
         Ok(())
     }
 
@@ -167,6 +182,13 @@ impl ImportPlan {
         let all = self.servers.iter().zip(&self.origins).map(section);
         all.reduce(|before, section| joined(&before, &section))
             .unwrap_or_default()
+    }
+}
+
+fn imported(entry: &HostEntry) -> ImportedEntry {
+    ImportedEntry {
+        name: entry.name.clone(),
+        scope: entry.place.scope,
     }
 }
 

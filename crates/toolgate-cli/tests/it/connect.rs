@@ -301,3 +301,98 @@ fn mistakes_are_explained() {
         json!({"Authorization": "Bearer ${env:TOOLGATE_KEY}"})
     );
 }
+
+/// `--replace` moves the other servers of the host into the config, and `disconnect` puts them back.
+#[test]
+fn the_other_servers_go_behind_the_gateway_and_come_back() {
+    let home = Home::new("replace");
+    let file = home.dir.file(".cursor/mcp.json");
+    let program = env!("CARGO_BIN_EXE_toolgate");
+    let text = format!(
+        "{{\n  // mine\n  \"mcpServers\": {{\n    \"notes\": {{\n      \"command\": {program:?},\n      \"args\": [\"demo-server\"],\n      \"env\": {{\"MODE\": \"fast\"}}\n    }},\n    \"broken\": {{\"args\": []}}\n  }},\n  \"theme\": \"dark\"\n}}\n"
+    );
+    write(&file, &text);
+    let config = home.dir.file(".config/toolgate/toolgate.toml");
+    let before = fs::read_to_string(&config).unwrap();
+    let diff = home.prints(&["connect", "cursor", "--replace", "--dry-run"]);
+    assert!(
+        diff.contains("+[server.notes]") && diff.contains("-    \"notes\": {"),
+        "{diff}"
+    );
+    assert_eq!(fs::read_to_string(&file).unwrap(), text);
+    assert_eq!(fs::read_to_string(&config).unwrap(), before);
+    for changed in [false, true] {
+        home.prints(&["connect", "cursor", "--replace"]);
+        let after = fs::read_to_string(&file).unwrap();
+        // A server that cannot be imported stays where it works.
+        assert!(
+            after.contains("\"toolgate\": {") && after.contains("\"broken\""),
+            "{after}"
+        );
+        assert!(!after.contains("\"notes\""), "{after}");
+        let imported = fs::read_to_string(&config).unwrap();
+        assert_eq!(imported.matches("[server.notes]").count(), 1, "{imported}");
+        if changed {
+            fs::write(&file, after.replace("dark", "light")).unwrap();
+        }
+        home.prints(&["disconnect", "cursor"]);
+        let back = fs::read_to_string(&file).unwrap();
+        match changed {
+            false => assert_eq!(back, text),
+            true => {
+                let plain = back.replace("// mine", "");
+                let value: Value = serde_json::from_str(&plain).unwrap();
+                let notes =
+                    json!({"command": program, "args": ["demo-server"], "env": {"MODE": "fast"}});
+                assert_eq!(
+                    value["mcpServers"],
+                    json!({"notes": notes, "broken": {"args": []}})
+                );
+                assert!(
+                    back.starts_with("{\n  // mine\n") && back.contains("\"theme\": \"light\""),
+                    "{back}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn doctor_knows_the_connections() {
+    let home = Home::new("doctor-hosts");
+    let report = |code: i32| {
+        let out = home.run(&["doctor", "--no-start", "--json"]);
+        assert_eq!(out.status.code(), Some(code), "{out:?}");
+        let report: Value = serde_json::from_slice(&out.stdout).unwrap();
+        let checks = report["checks"].as_array().unwrap().iter();
+        let hosts: Vec<Value> = checks
+            .filter(|check| check["check"] == "host")
+            .cloned()
+            .collect();
+        hosts
+    };
+    let none = report(0);
+    assert!(
+        none[0]["message"]
+            .as_str()
+            .unwrap()
+            .starts_with("no host is connected"),
+        "{none:?}"
+    );
+    home.prints(&["connect", "zed"]);
+    let found = report(0);
+    assert_eq!(
+        (&found[0]["subject"], &found[0]["state"]),
+        (&json!("zed"), &json!("ok"))
+    );
+    fs::write(home.dir.file(".config/zed/settings.json"), "{}").unwrap();
+    let found = report(1);
+    assert_eq!(found[0]["state"], "problem");
+    assert!(
+        found[0]["message"]
+            .as_str()
+            .unwrap()
+            .contains("`toolgate connect zed` again"),
+        "{found:?}"
+    );
+}

@@ -168,10 +168,10 @@ fn the_first_start_pins_and_shows_the_decisions() {
     assert_eq!(
         demo,
         "\ndemo: 7 tools\n\
-         \x20 1 pass: add\n\
-         \x20 3 need approval: ask_name, delete_note, fail\n\
-         \x20 1 are denied: picture\n\
-         \x20 2 depend on the arguments: note, slow_count\n"
+         \x20 allowed (1): add\n\
+         \x20 needs approval (3): ask_name, delete_note, fail\n\
+         \x20 denied (1): picture\n\
+         \x20 depends on the arguments (2): note, slow_count\n"
     );
     assert!(ends.starts_with("did not start: it ended before the handshake was complete; it exited with status 3\n  stderr: no such database\n"), "{ends}");
     assert!(
@@ -197,7 +197,7 @@ fn the_first_start_shows_definitions_to_accept() {
     let run = home.import(&["--yes"]);
     assert!(
         run.stdout
-            .contains("demo: 7 tools\n  7 are hidden until you accept their definition: "),
+            .contains("demo: 7 tools\n  hidden until you accept the definition (7): "),
         "{}{}",
         run.stdout,
         run.stderr

@@ -1,13 +1,13 @@
 //! `toolgate connect`: puts the gateway into the file of a host.
 
-use super::{CommandError, Result, absolute, data_dir::DataLocation, hook_setup, print};
+use super::{CommandError, Result, absolute, data_dir::DataLocation, hook_setup, import, print};
 use crate::{
-    args::ConnectOptions,
+    args::{ConnectOptions, ImportOptions},
     config::{ConfigSource, nearest_names},
     file_diff::unified_diff,
     hosts::{
-        ConnectionRecord, ConnectionStore, EntryValue, HOSTS, Host, HostPlaces, HostScope,
-        HostTarget, digest_digits, http_entry, process_entry,
+        ConnectionRecord, ConnectionStore, EntryValue, HOSTS, Host, HostDocument, HostPlaces,
+        HostScope, HostTarget, StoredServer, TakenServer, digest_digits, http_entry, process_entry,
     },
 };
 use std::{env, process::ExitCode};
@@ -22,21 +22,25 @@ pub(super) fn run(place: &DataLocation<'_>, options: &ConnectOptions) -> Result<
     }
     let target = target(id, options.project)?;
     let store = ConnectionStore::new(&place.data()?);
-    let entry = gateway_entry(place, options, target.host)?;
     let before = target.file.read()?;
     let mut document = target.parse(before.as_deref())?;
     let (name, file) = (&options.name, target.file.path.display());
-    if document.has_entry(name, &entry) {
+    let stored = store.load(&target.file)?;
+    let is_ours = stored.as_ref().is_some_and(|record| record.name == *name);
+    let replaced = match options.replace {
+        true => move_servers(place, &target, &mut document, options)?,
+        false => Vec::new(),
+    };
+    let entry = gateway_entry(place, options, target.host)?;
+    if document.has_entry(name, &entry) && replaced.is_empty() {
         eprintln!(
             "toolgate: {} is already connected: {file}",
             target.host.name
         );
         return Ok(ExitCode::SUCCESS);
     }
-    let stored = store.load(&target.file)?;
-    let is_ours = stored.as_ref().is_some_and(|record| record.name == *name);
     if document.entry_text(name).is_some() {
-        if !is_ours {
+        if !is_ours && !document.has_entry(name, &entry) {
             return Err(CommandError::Failure(format!(
                 "{file} already has a server {name:?} that `toolgate connect` did not write; choose another name with --name, or remove that server"
             )));
@@ -50,14 +54,13 @@ pub(super) fn run(place: &DataLocation<'_>, options: &ConnectOptions) -> Result<
     if options.dry_run {
         return print(&unified_diff(&file.to_string(), before.as_deref(), &after));
     }
-    let record = record(
-        stored,
-        &target,
-        name,
-        before.as_deref(),
+    let change = HostChange {
+        before: before.as_deref(),
+        after: &after,
         created_keys,
-        &after,
-    );
+        replaced,
+    };
+    let record = record(stored, &target, name, change);
     let backup = before.as_deref().filter(|_| record.is_first);
     store.save(&target.file, &record.value, backup)?;
     target.file.replace(before.as_deref(), &after)?;
@@ -78,23 +81,33 @@ struct NewRecord {
     is_first: bool,
 }
 
-/// Returns the record of this change. A second change of the same file keeps the backup of the first.
+/// What `connect` changes in the file of a host.
+struct HostChange<'a> {
+    before: Option<&'a str>,
+    after: &'a str,
+    /// Number of keys on the path to the servers that are new.
+    created_keys: usize,
+    /// Servers that go behind the gateway.
+    replaced: Vec<TakenServer>,
+}
+
+/// Returns the record of a change. A second change of the same file keeps the backup of the first.
 fn record(
     stored: Option<ConnectionRecord>,
     target: &HostTarget,
     name: &str,
-    before: Option<&str>,
-    created_keys: usize,
-    after: &str,
+    change: HostChange<'_>,
 ) -> NewRecord {
-    let digest = Some(digest_digits(after.as_bytes()));
-    let found = before.map(|text| digest_digits(text.as_bytes()));
+    let digest = Some(digest_digits(change.after.as_bytes()));
+    let found = change.before.map(|text| digest_digits(text.as_bytes()));
+    let replaced = change.replaced.into_iter().map(StoredServer::from);
     match stored {
         Some(stored) => NewRecord {
             value: ConnectionRecord {
                 digest: digest.filter(|_| stored.digest.is_some() && stored.digest == found),
-                created_keys: stored.created_keys.max(created_keys),
+                created_keys: stored.created_keys.max(change.created_keys),
                 name: name.to_owned(),
+                replaced: stored.replaced.iter().cloned().chain(replaced).collect(),
                 ..stored
             },
             is_first: false,
@@ -104,14 +117,40 @@ fn record(
                 host: target.host.id.to_owned(),
                 file: target.file.path.clone(),
                 name: name.to_owned(),
-                existed: before.is_some(),
-                created_keys,
+                existed: change.before.is_some(),
+                created_keys: change.created_keys,
                 digest,
-                replaced: Vec::new(),
+                replaced: replaced.collect(),
             },
             is_first: true,
         },
     }
+}
+
+/// Imports the other servers of the file into the config, and takes those that the config has then out of the file.
+fn move_servers(
+    place: &DataLocation<'_>,
+    target: &HostTarget,
+    document: &mut HostDocument,
+    options: &ConnectOptions,
+) -> Result<Vec<TakenServer>> {
+    let others = document.names();
+    if others.iter().all(|name| *name == options.name) {
+        return Ok(Vec::new());
+    }
+    let wanted = ImportOptions {
+        files: vec![target.file.path.clone()],
+        dry_run: options.dry_run,
+        yes: !options.dry_run,
+        keyring: false,
+        no_start: true,
+    };
+    let entries = import::import(place, &wanted)?.entries;
+    let of_file = entries
+        .iter()
+        .filter(|entry| entry.scope == Some(target.form.scope) && entry.name != options.name);
+    let taken = of_file.filter_map(|entry| document.take(&entry.name));
+    Ok(taken.collect())
 }
 
 fn connected_text(target: &HostTarget, options: &ConnectOptions, backup: Option<String>) -> String {

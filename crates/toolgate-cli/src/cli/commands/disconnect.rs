@@ -61,6 +61,11 @@ pub(super) fn run(place: &DataLocation<'_>, options: &DisconnectOptions) -> Resu
     };
     store.remove(&target.file)?;
     eprintln!("{done}\n  restart {host} to apply the change");
+    if record.is_some_and(|record| !record.replaced.is_empty()) {
+        eprintln!(
+            "  the servers that are back in {file} also stay in the config; `toolgate remove NAME` removes one"
+        );
+    }
     Ok(ExitCode::SUCCESS)
 }
 

@@ -6,6 +6,7 @@ mod clock;
 mod config;
 mod data;
 mod gateways;
+mod hosts;
 mod keyring;
 mod listen;
 mod programs;
@@ -117,6 +118,7 @@ const CHECKS: &[DoctorCheck] = &[
     ("clock", clock::check),
     ("listen", listen::check),
     ("gateway", gateways::check),
+    ("host", hosts::check),
     ("server", servers::check),
 ];
 

@@ -13,7 +13,7 @@ use crate::{
     hosts::{Host, HostPlaces},
     import::{
         host_files::{FoundEntries, find_entries, read_given_file, shown_path},
-        import_plan::{ConfigBefore, ImportPlan},
+        import_plan::{ConfigBefore, ImportPlan, ImportedEntry},
         secret_places::SecretPlaces,
     },
 };
@@ -35,6 +35,26 @@ const PLACEHOLDER_SECTION: &str = "[server.placeholder]\ncommand = [\"placeholde
 /// Imports servers. Exit code: 0 done, or nothing to add; 1 no server found or the write failed; 2 the config is
 /// invalid, or there is no terminal to ask on.
 pub(super) fn run(place: &DataLocation<'_>, wanted: &ImportOptions) -> Result<ExitCode> {
+    let written = import(place, wanted)?;
+    match written.files {
+        Some(files) => print(&next_steps(&files)),
+        None => Ok(ExitCode::SUCCESS),
+    }
+}
+
+/// Result of an import.
+pub(super) struct ImportResult {
+    /// Entries that the config has now, or with `--dry-run` would have.
+    pub(super) entries: Vec<ImportedEntry>,
+    /// Files of the servers that were added; `None` if nothing was written.
+    files: Option<Vec<(String, Option<&'static Host>)>>,
+}
+
+/// Imports servers, and prints what it does.
+///
+/// # Errors
+/// Those of [`run`].
+pub(super) fn import(place: &DataLocation<'_>, wanted: &ImportOptions) -> Result<ImportResult> {
     let target = target(place.config)?;
     let project = std::env::current_dir().map_err(|error| {
         format!("the current directory is unknown: {error}; change to an existing directory")
@@ -43,7 +63,7 @@ pub(super) fn run(place: &DataLocation<'_>, wanted: &ImportOptions) -> Result<Ex
     let before = config_before(&target)?;
     let found = found_entries(wanted, &places);
     let files = found.files.clone();
-    let entries = found.entries.len();
+    let found_count = found.entries.len();
     let directory = target.parent().unwrap_or(Path::new("/"));
     let shown_directory = shown_path(directory, &places);
     let secrets = SecretPlaces {
@@ -56,18 +76,26 @@ pub(super) fn run(place: &DataLocation<'_>, wanted: &ImportOptions) -> Result<Ex
     for note in &plan.notes {
         eprintln!("toolgate: {}", visible(note));
     }
-    print(&found_text(&files, entries))?;
+    print(&found_text(&files, found_count))?;
+    let entries = plan.imported.clone();
+    let unwritten = |entries| ImportResult {
+        entries,
+        files: None,
+    };
     if plan.servers.is_empty() {
-        return nothing_to_add(&plan, &shown_path(&target, &places));
+        nothing_to_add(&plan, &shown_path(&target, &places))?;
+        return Ok(unwritten(entries));
     }
     let shown = shown_path(&target, &places);
     let before = before.map(|before| before.text);
     print(&changes_text(&plan, before.as_deref(), &shown))?;
     if wanted.dry_run {
-        return print("\nnothing was written, because of --dry-run\n");
+        print("\nnothing was written, because of --dry-run\n")?;
+        return Ok(unwritten(entries));
     }
     if !wanted.yes && !confirm()? {
-        return print("nothing was written\n");
+        print("nothing was written\n")?;
+        return Ok(unwritten(Vec::new()));
     }
     // Its process has to start before any thread does.
     let guardian = (wanted.keyring || !wanted.no_start)
@@ -86,7 +114,10 @@ pub(super) fn run(place: &DataLocation<'_>, wanted: &ImportOptions) -> Result<Ex
         let started = first_start::run(place, config, guardian)?;
         print(&format!("\n{started}"))?;
     }
-    print(&next_steps(&files))
+    Ok(ImportResult {
+        entries,
+        files: Some(files),
+    })
 }
 
 /// Returns the absolute path of the config to write.

@@ -15,7 +15,7 @@ use toolgate_core::{
     CallReporter, Caller, Catalog, ErrorKind, EventSink, Item, ItemKind, Json, Output,
     ReporterEvent, ToolResult,
 };
-use toolgate_policy::Approver;
+use toolgate_policy::{ApprovalChannel, Approver};
 use toolgate_protocol::{dialect, json::JsonKind};
 
 impl OperatorApi {
@@ -32,7 +32,9 @@ impl OperatorApi {
         let by = who.channel.as_str();
         // A session with a label belongs to a person of its own in rules and approvals.
         let person = who.name.as_deref().filter(|_| !who.is_owner).unwrap_or(by);
+        // Hooks use the control socket; a page of the console is not the host.
         let hook = with.get("hook").and_then(Value::as_str);
+        let hook = hook.filter(|_| who.channel == ApprovalChannel::Terminal);
         let caller =
             match hook {
                 None => Caller::new(format!("operator@{person}")),

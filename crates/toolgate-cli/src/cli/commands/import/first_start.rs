@@ -202,21 +202,18 @@ impl DecidedTools {
 
     fn text(&self, id: &str) -> String {
         let lists = [
-            ("pass", &self.allowed),
-            ("need approval", &self.asked),
-            ("are denied", &self.denied),
-            ("depend on the arguments", &self.dependent),
-            (
-                "are hidden until you accept their definition",
-                &self.unaccepted,
-            ),
+            ("allowed", &self.allowed),
+            ("needs approval", &self.asked),
+            ("denied", &self.denied),
+            ("depends on the arguments", &self.dependent),
+            ("hidden until you accept the definition", &self.unaccepted),
         ];
         let total: usize = lists.iter().map(|(_, names)| names.len()).sum();
         let mut text = format!("{id}: {}\n", count_of(total as u64, "tool"));
         for (decision, names) in lists.iter().filter(|(_, names)| !names.is_empty()) {
             let shown: Vec<&str> = names.iter().map(String::as_str).collect();
             text.push_str(&format!(
-                "  {} {decision}: {}\n",
+                "  {decision} ({}): {}\n",
                 names.len(),
                 join_names(&shown)
             ));
