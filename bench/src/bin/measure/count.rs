@@ -44,6 +44,7 @@ pub fn callgrind(file: &Path) -> Command {
     let mut wrap = Command::new("valgrind");
     wrap.args(["--tool=callgrind", "--quiet"]);
     wrap.arg(format!("--callgrind-out-file={}", file.display()));
+    wrap.env("TOOLGATE_BENCH_COUNTED", "1");
     wrap
 }
 
