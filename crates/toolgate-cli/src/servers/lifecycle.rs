@@ -27,6 +27,8 @@ use toolgate_core::{
 
 /// Timeout for reading the rest of stderr after the process exited.
 const FINAL_STDERR_TIMEOUT: Duration = Duration::from_secs(1);
+/// Reason for the end of a connection whose process exited; how it exited replaces it.
+const EXIT_REASON: &str = "it exited";
 /// Timeout for stopping a process. The guardian's own steps are shorter.
 const PROCESS_STOP_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -172,7 +174,7 @@ async fn run_process(
         Either::Right(((), work)) => work.await,
     };
     match end {
-        ServerEnd::Lost(why, ran) => ServerEnd::Lost(format!("{why}; {exit}"), ran),
+        ServerEnd::Lost(why, ran) => ServerEnd::Lost(with_exit(&why, &exit), ran),
         other => other,
     }
 }
@@ -196,7 +198,7 @@ pub(super) async fn run_connection(
     });
     let opened = tokio::select! {
         opened = opening => opened,
-        () = &mut exited => Err(if first { OpenError::ClosedDuringProbe } else { OpenError::Closed("it exited".to_owned()) }),
+        () = &mut exited => Err(if first { OpenError::ClosedDuringProbe } else { OpenError::Closed(EXIT_REASON.to_owned()) }),
     };
     let remote = match opened {
         Ok(remote) => Arc::new(remote),
@@ -214,7 +216,7 @@ pub(super) async fn run_connection(
     server.running(Some(remote.clone()));
     let why = tokio::select! {
         why = remote.closed() => why,
-        () = exited => "it exited".to_owned(),
+        () = exited => EXIT_REASON.to_owned(),
         () = server.wait_for_sign_in() => "a user signed in".to_owned(),
         () = watch_tools(server, &remote) => "its connection was closed".to_owned(),
         () = server.wait_for_input_by_result() => {
@@ -224,6 +226,14 @@ pub(super) async fn run_connection(
         () = read_late_lists(server, &remote) => "its connection was closed".to_owned(),
     };
     ServerEnd::Lost(why, Some(began.elapsed()))
+}
+
+/// Adds how a process exited to the reason for which its connection ended.
+fn with_exit(why: &str, exit: &str) -> String {
+    match why.strip_suffix(EXIT_REASON) {
+        Some(before) => format!("{before}{exit}"),
+        None => format!("{why}; {exit}"),
+    }
 }
 
 /// Keeps the list of tools filled, so that the console has it before any caller asks, and forwards its changes.

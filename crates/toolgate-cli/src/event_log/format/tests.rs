@@ -29,7 +29,7 @@ fn events() -> Vec<GatewayEvent> {
         },
         GatewayEvent::ServerFailed {
             server: server.clone(),
-            why: "it exited; it exited with status 3".to_owned(),
+            why: "it exited with status 3".to_owned(),
             retry: Some(Duration::from_millis(480)),
             stderr: vec!["loading".to_owned(), "no\u{1b}[31m folder".to_owned()],
         },
@@ -88,7 +88,7 @@ fn events() -> Vec<GatewayEvent> {
 fn plain_lines() {
     let wanted = "\
 TIME the server files is running, revision 2025-11-25
-TIME the server files is not running: it exited; it exited with status 3; it is started again in 0.5 s
+TIME the server files is not running: it exited with status 3; it is started again in 0.5 s
          | loading
          | no\\u001b[31m folder
 TIME the server files is starting again (restart 1)

@@ -22,7 +22,7 @@ struct Limit {
 const LIMITS: [Limit; 2] = [
     Limit {
         title: "`calls_per_caller`",
-        config: "rate = \"1000000/s\"\ncalls_per_caller = 1\nwaiting_per_caller = 0\n",
+        config: "rate = \"1000000/s\"\ncalls_per_caller = 1\nwaiting_per_caller = 0\nrejection_milliseconds = 0\n",
         // The server never answers it.
         first: "slow",
     },
