@@ -254,6 +254,13 @@ fn run_server(server: impl Future<Output = ExitCode>) -> Result<ExitCode> {
     Ok(code)
 }
 
+/// Returns the path of this program, for files that start it later.
+fn own_program() -> Result<String> {
+    let program = std::env::current_exe()
+        .map_err(|error| format!("the path of this program cannot be determined: {error}"))?;
+    Ok(program.display().to_string())
+}
+
 /// Sends an action on one id to the gateway that knows it.
 fn send_by_id(data: &Path, action: &str, with: &Value) -> Result<ExitCode> {
     GatewaySockets::find(data)?.request_any(action, with)?;

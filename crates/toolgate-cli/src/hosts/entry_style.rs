@@ -5,8 +5,6 @@
 pub(crate) struct EntryStyle {
     /// Form of the command.
     pub(crate) command: CommandForm,
-    /// Key of the environment variables.
-    pub(crate) env: &'static str,
     /// Value of the key `type` for a server that the host starts, if the host wants one.
     pub(crate) process_type: Option<&'static str>,
     /// Key of the address for Streamable HTTP, or `None` if the host only starts servers.
@@ -15,8 +13,6 @@ pub(crate) struct EntryStyle {
     pub(crate) http_type: Option<&'static str>,
     /// Key of the HTTP headers.
     pub(crate) headers: &'static str,
-    /// Key that turns a server on or off, if the host has one.
-    pub(crate) switch: Option<SwitchKey>,
     /// Form of a reference to an environment variable, if the host replaces them.
     pub(crate) variables: Option<VariableForm>,
     /// Key that names the environment variable with the bearer token, if the host has one.
@@ -32,15 +28,6 @@ pub(crate) enum CommandForm {
     ProgramAndArgs,
     /// The program and its arguments in one list, `command`.
     OneList,
-}
-
-/// Key that turns a server on or off.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum SwitchKey {
-    /// `disabled = true` turns it off.
-    Disabled,
-    /// `enabled = false` turns it off.
-    Enabled,
 }
 
 /// Form of a reference to an environment variable.

@@ -5,33 +5,33 @@ use toml_edit::{Array, InlineTable, Table, Value};
 
 /// Value in an entry.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum EntryValue {
+pub(crate) enum HostEntryValue {
     /// Text.
     Text(String),
     /// List of texts.
     List(Vec<String>),
     /// Keys and values, in the order in which they are written.
-    Object(Vec<(String, EntryValue)>),
+    Object(Vec<(String, HostEntryValue)>),
 }
 
-impl EntryValue {
+impl HostEntryValue {
     /// Returns an object of the given keys and values.
-    pub(crate) fn object<const N: usize>(fields: [(&str, EntryValue); N]) -> EntryValue {
+    pub(crate) fn object<const N: usize>(fields: [(&str, HostEntryValue); N]) -> HostEntryValue {
         let fields = fields
             .into_iter()
             .map(|(key, value)| (key.to_owned(), value));
-        EntryValue::Object(fields.collect())
+        HostEntryValue::Object(fields.collect())
     }
 
     /// Returns the value for an insertion into JSON.
     pub(super) fn to_cst(&self) -> CstInputValue {
         match self {
-            EntryValue::Text(text) => CstInputValue::String(text.clone()),
-            EntryValue::List(texts) => {
+            HostEntryValue::Text(text) => CstInputValue::String(text.clone()),
+            HostEntryValue::List(texts) => {
                 let texts = texts.iter().cloned().map(CstInputValue::String);
                 CstInputValue::Array(texts.collect())
             }
-            EntryValue::Object(fields) => {
+            HostEntryValue::Object(fields) => {
                 let fields = fields
                     .iter()
                     .map(|(key, value)| (key.clone(), value.to_cst()));
@@ -43,9 +43,9 @@ impl EntryValue {
     /// Returns the value as JSON.
     pub(super) fn to_json(&self) -> serde_json::Value {
         match self {
-            EntryValue::Text(text) => text.as_str().into(),
-            EntryValue::List(texts) => texts.clone().into(),
-            EntryValue::Object(fields) => {
+            HostEntryValue::Text(text) => text.as_str().into(),
+            HostEntryValue::List(texts) => texts.clone().into(),
+            HostEntryValue::Object(fields) => {
                 let fields = fields
                     .iter()
                     .map(|(key, value)| (key.clone(), value.to_json()));
@@ -57,9 +57,9 @@ impl EntryValue {
     /// Returns the value for an insertion into TOML.
     pub(super) fn to_toml(&self) -> Value {
         match self {
-            EntryValue::Text(text) => text.into(),
-            EntryValue::List(texts) => Value::Array(texts.iter().collect::<Array>()),
-            EntryValue::Object(fields) => {
+            HostEntryValue::Text(text) => text.into(),
+            HostEntryValue::List(texts) => Value::Array(texts.iter().collect::<Array>()),
+            HostEntryValue::Object(fields) => {
                 let fields = fields
                     .iter()
                     .map(|(key, value)| (key.as_str(), value.to_toml()));
@@ -71,7 +71,7 @@ impl EntryValue {
     /// Returns the section of a TOML document: the fields of an object, or nothing.
     pub(super) fn to_toml_table(&self) -> Table {
         let fields = match self {
-            EntryValue::Object(fields) => fields.as_slice(),
+            HostEntryValue::Object(fields) => fields.as_slice(),
             _ => &[],
         };
         let fields = fields

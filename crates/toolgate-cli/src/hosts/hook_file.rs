@@ -1,10 +1,7 @@
 //! The file in which a host keeps its hooks.
 
-use super::{HookHost, HostPath, HostPlaces};
-use jsonc_parser::{
-    ParseOptions,
-    cst::{CstArray, CstInputValue, CstObject, CstRootNode},
-};
+use super::{HookHost, HostPath, HostPlaces, host_document::parse_json};
+use jsonc_parser::cst::{CstArray, CstInputValue, CstObject};
 use std::path::PathBuf;
 
 /// Event of a host before one of its tools runs.
@@ -79,7 +76,7 @@ impl HookHost {
         command: &str,
         seconds: u64,
     ) -> Result<String, String> {
-        let root = parse(text)?;
+        let root = parse_json(text)?;
         let object = root
             .object_value_or_create()
             .ok_or("contains a value that is not a JSON object")?;
@@ -106,7 +103,7 @@ impl HookHost {
     /// # Errors
     /// The text is not JSON.
     pub(crate) fn remove_hooks(self, text: &str, command: &str) -> Result<Option<String>, String> {
-        let root = parse(text)?;
+        let root = parse_json(text)?;
         let hooks = root
             .object_value()
             .and_then(|root| root.object_value("hooks"));
@@ -156,17 +153,6 @@ impl HookHost {
             }
         }
     }
-}
-
-fn parse(text: &str) -> Result<CstRootNode, String> {
-    CstRootNode::parse(text, &ParseOptions::default()).map_err(|error| {
-        format!(
-            "is not valid JSON (line {}, column {}: {})",
-            error.line_display(),
-            error.column_display(),
-            error.kind()
-        )
-    })
 }
 
 /// Returns the elements of a list that contain the command.

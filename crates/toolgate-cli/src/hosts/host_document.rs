@@ -1,6 +1,6 @@
 //! The file of a host as a document: servers are added and removed in place, and every other byte stays.
 
-use super::{HostSyntax, entry_value::EntryValue};
+use super::{HostSyntax, entry_value::HostEntryValue};
 use jsonc_parser::{
     ParseOptions,
     cst::{CstInputValue, CstNode, CstObject, CstRootNode},
@@ -44,17 +44,7 @@ impl HostDocument {
         let plain = text.strip_prefix(BYTE_ORDER_MARK);
         let body = plain.unwrap_or(text);
         let parsed = match syntax {
-            HostSyntax::Json | HostSyntax::Jsonc => {
-                let root = CstRootNode::parse(body, &ParseOptions::default());
-                DocumentSyntax::Json(root.map_err(|error| {
-                    format!(
-                        "is not valid JSON (line {}, column {}: {})",
-                        error.line_display(),
-                        error.column_display(),
-                        error.kind()
-                    )
-                })?)
-            }
+            HostSyntax::Json | HostSyntax::Jsonc => DocumentSyntax::Json(parse_json(body)?),
             HostSyntax::Toml => DocumentSyntax::Toml(Box::new(
                 body.parse()
                     .map_err(|error: toml_edit::TomlError| invalid_toml(body, &error))?,
@@ -112,8 +102,8 @@ impl HostDocument {
     }
 
     /// Returns true if a server's entry has this value, however it is formatted.
-    pub(crate) fn has_entry(&self, name: &str, entry: &EntryValue) -> bool {
-        let EntryValue::Object(wanted) = entry else {
+    pub(crate) fn has_entry(&self, name: &str, entry: &HostEntryValue) -> bool {
+        let HostEntryValue::Object(wanted) = entry else {
             return false;
         };
         match &self.syntax {
@@ -123,7 +113,7 @@ impl HostDocument {
             DocumentSyntax::Toml(document) => toml_servers(document, self.path)
                 .and_then(|servers| servers.get(name)?.as_table_like())
                 .is_some_and(|found| {
-                    let same = |(key, value): &(String, EntryValue)| {
+                    let same = |(key, value): &(String, HostEntryValue)| {
                         let item = found.get(key).and_then(Item::as_value);
                         item.is_some_and(|item| plain_toml(item) == plain_toml(&value.to_toml()))
                     };
@@ -136,7 +126,7 @@ impl HostDocument {
     ///
     /// # Errors
     /// A value on the path to the servers is not an object.
-    pub(crate) fn add(&mut self, name: &str, entry: &EntryValue) -> Result<usize, String> {
+    pub(crate) fn add(&mut self, name: &str, entry: &HostEntryValue) -> Result<usize, String> {
         let path = self.path;
         match &mut self.syntax {
             DocumentSyntax::Json(root) => add_json(root, path, name, entry.to_cst()),
@@ -216,6 +206,21 @@ impl HostDocument {
             }
         }
     }
+}
+
+/// Parses JSON with comments.
+///
+/// # Errors
+/// The text is not valid; the message has the line and column.
+pub(super) fn parse_json(text: &str) -> Result<CstRootNode, String> {
+    CstRootNode::parse(text, &ParseOptions::default()).map_err(|error| {
+        format!(
+            "is not valid JSON (line {}, column {}: {})",
+            error.line_display(),
+            error.column_display(),
+            error.kind()
+        )
+    })
 }
 
 fn invalid_toml(text: &str, error: &toml_edit::TomlError) -> String {

@@ -1,7 +1,5 @@
 //! Hosts: the applications that start MCP servers, and where and how they write them down.
 
-#![allow(dead_code, reason = "`toolgate import` reads the whole table")]
-
 mod connection;
 mod entry_style;
 mod entry_value;
@@ -16,8 +14,8 @@ pub(crate) use connection::{
     ConnectionRecord, ConnectionStore, EditedFile, HostTarget, StoredServer, digest_digits,
     unknown_home,
 };
-pub(crate) use entry_style::{CommandForm, EntryStyle, SwitchKey, VariableForm};
-pub(crate) use entry_value::EntryValue;
+pub(crate) use entry_style::{CommandForm, EntryStyle, VariableForm};
+pub(crate) use entry_value::HostEntryValue;
 pub(crate) use gateway_entry::{http_entry, process_entry};
 pub(crate) use hook_call::{HookAnswer, HookCall, HookHost, hook_tool_name};
 pub(crate) use host_document::{HostDocument, TakenServer};
@@ -88,11 +86,6 @@ impl Host {
     /// Returns the file to write a new entry of this scope into.
     pub(crate) fn file(&self, scope: HostScope) -> Option<&HostFile> {
         self.files.iter().find(|file| file.scope == scope)
-    }
-
-    /// Returns true if the host connects to servers over HTTP, besides starting them.
-    pub(crate) fn speaks_http(&self) -> bool {
-        self.style.url.is_some()
     }
 }
 

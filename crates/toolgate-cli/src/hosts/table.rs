@@ -1,8 +1,7 @@
 //! Table of the known hosts.
 
 use super::{
-    ANY_KEY, CommandForm, EntryStyle, Host, HostFile, HostPath, HostScope, HostSyntax, SwitchKey,
-    VariableForm,
+    ANY_KEY, CommandForm, EntryStyle, Host, HostFile, HostPath, HostScope, HostSyntax, VariableForm,
 };
 
 const MCP_SERVERS: &[&str] = &["mcpServers"];
@@ -10,12 +9,10 @@ const MCP_SERVERS: &[&str] = &["mcpServers"];
 /// Form of most hosts: `command`, `args`, `env`, and `url` with `headers`.
 const COMMON: EntryStyle = EntryStyle {
     command: CommandForm::ProgramAndArgs,
-    env: "env",
     process_type: None,
     url: Some("url"),
     http_type: None,
     headers: "headers",
-    switch: Some(SwitchKey::Disabled),
     variables: None,
     token_variable: None,
     required: &[],
@@ -66,7 +63,6 @@ pub(crate) const HOSTS: &[Host] = &[
         )],
         style: EntryStyle {
             url: None,
-            switch: None,
             ..COMMON
         },
     },
@@ -91,7 +87,6 @@ pub(crate) const HOSTS: &[Host] = &[
         style: EntryStyle {
             process_type: Some("stdio"),
             http_type: Some("http"),
-            switch: None,
             variables: Some(VariableForm::Plain),
             ..COMMON
         },
@@ -154,7 +149,6 @@ pub(crate) const HOSTS: &[Host] = &[
             ),
         ],
         style: EntryStyle {
-            switch: None,
             variables: Some(VariableForm::EnvPrefix),
             ..COMMON
         },
@@ -183,7 +177,6 @@ pub(crate) const HOSTS: &[Host] = &[
         style: EntryStyle {
             headers: "http_headers",
             token_variable: Some("bearer_token_env_var"),
-            switch: Some(SwitchKey::Enabled),
             ..COMMON
         },
     },
@@ -219,10 +212,7 @@ pub(crate) const HOSTS: &[Host] = &[
                 ZED_SERVERS,
             ),
         ],
-        style: EntryStyle {
-            switch: Some(SwitchKey::Enabled),
-            ..COMMON
-        },
+        style: EntryStyle { ..COMMON },
     },
     Host {
         id: "gemini-cli",
@@ -243,7 +233,6 @@ pub(crate) const HOSTS: &[Host] = &[
         ],
         style: EntryStyle {
             url: Some("httpUrl"),
-            switch: None,
             variables: Some(VariableForm::Plain),
             ..COMMON
         },
@@ -339,10 +328,7 @@ pub(crate) const HOSTS: &[Host] = &[
             HostSyntax::Json,
             MCP_SERVERS,
         )],
-        style: EntryStyle {
-            switch: None,
-            ..COMMON
-        },
+        style: EntryStyle { ..COMMON },
     },
     Host {
         id: "opencode",
@@ -375,10 +361,8 @@ pub(crate) const HOSTS: &[Host] = &[
         ],
         style: EntryStyle {
             command: CommandForm::OneList,
-            env: "environment",
             process_type: Some("local"),
             http_type: Some("remote"),
-            switch: Some(SwitchKey::Enabled),
             variables: Some(VariableForm::Braces),
             ..COMMON
         },
@@ -407,7 +391,6 @@ pub(crate) const HOSTS: &[Host] = &[
         style: EntryStyle {
             process_type: Some("local"),
             http_type: Some("http"),
-            switch: None,
             variables: Some(VariableForm::Plain),
             required: &[("tools", &["*"])],
             ..COMMON
@@ -435,7 +418,6 @@ const VSCODE_PROJECT: HostFile = file(
 const VSCODE: EntryStyle = EntryStyle {
     process_type: Some("stdio"),
     http_type: Some("http"),
-    switch: None,
     variables: Some(VariableForm::EnvPrefix),
     ..COMMON
 };

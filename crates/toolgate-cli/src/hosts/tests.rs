@@ -138,7 +138,10 @@ fn references_to_variables() {
 
 #[test]
 fn only_claude_desktop_starts_all_its_servers() {
-    let silent: Vec<_> = HOSTS.iter().filter(|host| !host.speaks_http()).collect();
+    let silent: Vec<_> = HOSTS
+        .iter()
+        .filter(|host| host.style.url.is_none())
+        .collect();
     assert_eq!(silent.len(), 1);
     assert_eq!(silent[0].id, "claude-desktop");
 }

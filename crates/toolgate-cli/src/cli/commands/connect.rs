@@ -1,12 +1,12 @@
 //! `toolgate connect`: puts the gateway into the file of a host.
 
-use super::{CommandError, Result, absolute, data_dir::DataLocation, hook_setup, import, print};
+use super::{CommandError, Result, data_dir::DataLocation, hook_setup, import, own_program, print};
 use crate::{
     args::{ConnectOptions, ImportOptions},
     config::{ConfigSource, nearest_names},
     file_diff::unified_diff,
     hosts::{
-        ConnectionRecord, ConnectionStore, EntryValue, HOSTS, Host, HostDocument, HostPlaces,
+        ConnectionRecord, ConnectionStore, HOSTS, Host, HostDocument, HostEntryValue, HostPlaces,
         HostScope, HostTarget, StoredServer, TakenServer, digest_digits, http_entry, process_entry,
     },
 };
@@ -81,7 +81,7 @@ struct NewRecord {
     is_first: bool,
 }
 
-/// What `connect` changes in the file of a host.
+/// Change of a host's file by `connect`.
 struct HostChange<'a> {
     before: Option<&'a str>,
     after: &'a str,
@@ -187,10 +187,10 @@ pub(super) fn target(id: &str, project: bool) -> Result<HostTarget> {
         true => HostScope::Project,
         false => HostScope::User,
     };
-    HostTarget::find(host, scope, &places()?).map_err(CommandError::Usage)
+    HostTarget::find(host, scope, &host_places()?).map_err(CommandError::Usage)
 }
 
-pub(super) fn places() -> Result<HostPlaces> {
+pub(super) fn host_places() -> Result<HostPlaces> {
     let project = env::current_dir()
         .map_err(|error| format!("the current directory cannot be determined: {error}"))?;
     Ok(HostPlaces::of_this_user(project))
@@ -201,7 +201,7 @@ fn gateway_entry(
     place: &DataLocation<'_>,
     options: &ConnectOptions,
     host: &Host,
-) -> Result<EntryValue> {
+) -> Result<HostEntryValue> {
     let config = place.config()?;
     if config.source == ConfigSource::BuiltIn {
         eprintln!(
@@ -209,17 +209,9 @@ fn gateway_entry(
         );
     }
     if !options.http {
-        let program = env::current_exe()
-            .map_err(|error| format!("the path of this program cannot be determined: {error}"))?;
         let mut words = vec!["serve".to_owned(), "--stdio".to_owned()];
-        for (option, path) in [("--config", place.config), ("--data", place.data)] {
-            words.extend(
-                path.map(|path| [option.to_owned(), absolute(path)])
-                    .into_iter()
-                    .flatten(),
-            );
-        }
-        return Ok(process_entry(host, &program.display().to_string(), &words));
+        words.extend(place.absolute_options());
+        return Ok(process_entry(host, &own_program()?, &words));
     }
     if config.requires_authentication() && options.token_env.is_none() {
         return Err(CommandError::Usage(
@@ -233,7 +225,7 @@ fn gateway_entry(
 
 /// Lists the hosts, their files and whether they are connected.
 fn list(place: &DataLocation<'_>) -> Result<ExitCode> {
-    let (store, places) = (ConnectionStore::new(&place.data()?), places()?);
+    let (store, places) = (ConnectionStore::new(&place.data()?), host_places()?);
     let mut text = String::new();
     for host in HOSTS {
         for (scope, label) in [(HostScope::User, ""), (HostScope::Project, " --project")] {

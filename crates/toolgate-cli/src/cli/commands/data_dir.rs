@@ -1,6 +1,6 @@
 //! Data directory of a command: `--data`, else the directory that the config names, else the platform's default.
 
-use super::{CommandError, Result, usage};
+use super::{CommandError, Result, absolute, usage};
 use crate::{config::Config, config::paths};
 use std::path::{Path, PathBuf};
 
@@ -26,6 +26,15 @@ impl DataLocation<'_> {
                 absolute_or_default(named.as_deref())
             }
         }
+    }
+
+    /// Returns `--config` and `--data` with absolute paths, for a program that starts the gateway later.
+    pub(super) fn absolute_options(&self) -> Vec<String> {
+        let options = [("--config", self.config), ("--data", self.data)];
+        let words = options
+            .into_iter()
+            .filter_map(|(option, path)| Some([option.to_owned(), absolute(path?)]));
+        words.flatten().collect()
     }
 
     /// Loads the config.

@@ -8,7 +8,7 @@ use crate::{
 };
 use std::{fs, process::ExitCode};
 
-/// What `disconnect` does with the file.
+/// Change of a host's file by `disconnect`.
 enum FileChange {
     /// Writes the file as it was before `connect`.
     Restore(String),

@@ -40,10 +40,10 @@ pub(super) enum CheckState {
 pub(super) struct CheckResult {
     /// Name of the check.
     check: &'static str,
-    /// What was checked, such as a server; empty if the check has one result.
+    /// Checked thing, such as a server; empty if the check has one result.
     subject: String,
     state: CheckState,
-    /// What was found, and what to do.
+    /// Finding, with what to do.
     message: String,
     /// Further lines, such as the last lines of a server's stderr.
     lines: Vec<String>,
@@ -78,7 +78,7 @@ impl CheckResult {
     }
 }
 
-/// What the checks work on.
+/// Input of the checks.
 pub(super) struct DoctorContext {
     /// Config file; `None` for the built-in demo server.
     pub(super) file: Option<PathBuf>,
@@ -86,7 +86,7 @@ pub(super) struct DoctorContext {
     pub(super) config: std::result::Result<Config, String>,
     /// Data directory, or why it is unknown.
     pub(super) data: std::result::Result<PathBuf, String>,
-    /// Whether the servers may be started.
+    /// True if the servers may be started.
     pub(super) starts_servers: bool,
 }
 

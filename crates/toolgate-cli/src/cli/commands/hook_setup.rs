@@ -1,18 +1,18 @@
 //! `toolgate connect HOST --hooks`: a hook in the host's settings, and the server `host` in the config.
 
 use super::{
-    CommandError, Result, absolute, connect::places, data_dir::DataLocation, hook::unknown_host,
-    print,
+    CommandError, Result, connect::host_places, data_dir::DataLocation, hook::unknown_host,
+    own_program, print,
 };
 use crate::{
     args::{ConnectOptions, DisconnectOptions},
     banner::shell_quote,
     config::paths,
-    config_edit::{ConfigDocument, EditError, ServerEntry},
+    config_edit::{ConfigDocument, ServerEntry},
     file_diff::unified_diff,
     hosts::{ConnectionRecord, ConnectionStore, EditedFile, HookHost, digest_digits, unknown_home},
 };
-use std::{env, fs, path::PathBuf, process::ExitCode};
+use std::{fs, path::PathBuf, process::ExitCode};
 
 /// Name of the server in the config.
 const SERVER_NAME: &str = "host";
@@ -57,7 +57,7 @@ pub(super) fn connect(place: &DataLocation<'_>, options: &ConnectOptions) -> Res
         return print(&text);
     }
     if let Some((config, _)) = config {
-        config.save().map_err(edit_error)?;
+        config.save()?;
         eprintln!(
             "the config has the server {SERVER_NAME:?} and two rules for it now; change them as you like"
         );
@@ -136,7 +136,7 @@ pub(super) fn disconnect(
 
 fn hook_file(id: &str, project: bool) -> Result<(HookHost, EditedFile)> {
     let host = HookHost::find(id).ok_or_else(|| unknown_host(id))?;
-    let path = host.file(project, &places()?);
+    let path = host.file(project, &host_places()?);
     let path = path.ok_or_else(|| CommandError::Failure(unknown_home(id)))?;
     let file = EditedFile {
         host: host.id(),
@@ -147,23 +147,11 @@ fn hook_file(id: &str, project: bool) -> Result<(HookHost, EditedFile)> {
 
 /// Returns the command line of the hook, for the host's shell.
 fn hook_command(place: &DataLocation<'_>, host: HookHost) -> Result<String> {
-    let mut words = vec![program()?, "hook".to_owned(), host.id().to_owned()];
+    let mut words = vec![own_program()?, "hook".to_owned(), host.id().to_owned()];
     words.extend(["--wait".to_owned(), WAIT_SECONDS.to_string()]);
-    for (option, path) in [("--config", place.config), ("--data", place.data)] {
-        words.extend(
-            path.map(|path| [option.to_owned(), absolute(path)])
-                .into_iter()
-                .flatten(),
-        );
-    }
+    words.extend(place.absolute_options());
     let words: Vec<String> = words.iter().map(|word| shell_quote(word)).collect();
     Ok(words.join(" "))
-}
-
-fn program() -> Result<String> {
-    let program = env::current_exe()
-        .map_err(|error| format!("the path of this program cannot be determined: {error}"))?;
-    Ok(program.display().to_string())
 }
 
 /// Returns the config with the server and its rules, and the text that is new; `None` if it has the server.
@@ -175,24 +163,17 @@ fn edited_config(place: &DataLocation<'_>) -> Result<Option<(ConfigDocument, Str
                 .to_owned(),
         )
     })?;
-    let mut config = ConfigDocument::open(&path).map_err(edit_error)?;
+    let mut config = ConfigDocument::open(&path)?;
     if config.server_names().iter().any(|name| name == SERVER_NAME) {
         return Ok(None);
     }
     let entry = ServerEntry {
-        command: vec![program()?, "host-tools".to_owned()],
+        command: vec![own_program()?, "host-tools".to_owned()],
         ..ServerEntry::default()
     };
     let length = config.text().len();
-    config.add_server(SERVER_NAME, &entry).map_err(edit_error)?;
+    config.add_server(SERVER_NAME, &entry)?;
     config.append(RULES);
     let added = config.text().get(length..).unwrap_or(RULES).to_owned();
     Ok(Some((config, added)))
-}
-
-fn edit_error(error: EditError) -> CommandError {
-    match error {
-        EditError::Config(text) => CommandError::Usage(text),
-        EditError::Failure(text) => CommandError::Failure(text),
-    }
 }

@@ -8,7 +8,7 @@ use crate::{
     atomic_write::{create_directory, write_atomically},
     cli::server_start::start_guardian,
     config::{Config, keyring, paths},
-    config_edit::{ConfigDocument, EditError, joined},
+    config_edit::{ConfigDocument, joined},
     file_diff::unified_diff,
     hosts::{Host, HostPlaces},
     import::{
@@ -265,11 +265,7 @@ fn store_secrets(
 
 /// Appends the sections to the config, unless it changed since the operator saw the diff.
 fn write_config(plan: &ImportPlan, before: Option<&str>, target: &Path) -> Result<Config> {
-    let edit_error = |error| match error {
-        EditError::Config(text) => CommandError::Usage(text),
-        EditError::Failure(text) => CommandError::Failure(text),
-    };
-    let mut document = ConfigDocument::open_or_create(target, "").map_err(edit_error)?;
+    let mut document = ConfigDocument::open_or_create(target, "")?;
     if document.text() != before.unwrap_or_default() {
         return Err(CommandError::Failure(format!(
             "{}: another program changed the file meanwhile, so nothing was written; run the command again",
@@ -277,7 +273,7 @@ fn write_config(plan: &ImportPlan, before: Option<&str>, target: &Path) -> Resul
         )));
     }
     document.append(&plan.sections);
-    document.save().map_err(edit_error)
+    Ok(document.save()?)
 }
 
 /// Returns the commands to type next.

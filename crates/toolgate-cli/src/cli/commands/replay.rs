@@ -1,12 +1,13 @@
 //! `toolgate replay`: judges the tool calls of past sessions by a config.
 
-use super::{CommandError, DataLocation, Result, explain, print};
+use super::{CommandError, DataLocation, Result, connect::host_places, explain, print};
 use crate::{
     args::ReplayOptions,
     cli::history,
+    hosts::HostPath,
     runtime::offline::{DefinitionChoice, OfflineView},
 };
-use std::{env, path::PathBuf, process::ExitCode};
+use std::{path::PathBuf, process::ExitCode};
 use toolgate_protocol::plural::count_of;
 
 /// Judges the transcripts, those of this user by default.
@@ -14,7 +15,7 @@ pub(super) fn run(place: &DataLocation<'_>, options: &ReplayOptions) -> Result<E
     let named = !options.files.is_empty();
     let places = match named {
         true => options.files.clone(),
-        false => known_places(),
+        false => known_places()?,
     };
     let mut files = Vec::new();
     for place in &places {
@@ -58,13 +59,22 @@ pub(super) fn run(place: &DataLocation<'_>, options: &ReplayOptions) -> Result<E
 }
 
 /// Returns the directories in which Claude Code and Codex keep their sessions.
-fn known_places() -> Vec<PathBuf> {
-    let directory = |variable: &str, default: &str| {
-        let named = env::var_os(variable).map(PathBuf::from);
-        let home = || Some(PathBuf::from(env::var_os("HOME")?).join(default));
-        named.filter(|path| path.is_absolute()).or_else(home)
-    };
-    let claude = directory("CLAUDE_CONFIG_DIR", ".claude").map(|path| path.join("projects"));
-    let codex = directory("CODEX_HOME", ".codex").map(|path| path.join("sessions"));
-    claude.into_iter().chain(codex).collect()
+fn known_places() -> Result<Vec<PathBuf>> {
+    let places = host_places()?;
+    let directories = [
+        HostPath::Variable {
+            name: "CLAUDE_CONFIG_DIR",
+            default: ".claude",
+            file: "projects",
+        },
+        HostPath::Variable {
+            name: "CODEX_HOME",
+            default: ".codex",
+            file: "sessions",
+        },
+    ];
+    Ok(directories
+        .into_iter()
+        .filter_map(|path| path.resolve(&places))
+        .collect())
 }

@@ -1,11 +1,13 @@
 //! `toolgate service`: the gateway as a service of systemd or launchd.
 
 use super::{
-    CommandError, Result, absolute, data_dir::DataLocation, print, service_unit::ServiceUnit,
+    CommandError, Result, connect::host_places, data_dir::DataLocation, own_program, print,
+    service_unit::ServiceUnit,
 };
 use crate::{
     args::ServiceCommand,
     atomic_write::{create_directory, write_atomically},
+    hosts::HostPath,
 };
 use std::{
     env, fs,
@@ -17,6 +19,10 @@ use std::{
 const UNIT_NAME: &str = "toolgate.service";
 /// Label of the service in launchd.
 const LAUNCHD_LABEL: &str = "dev.toolgate.gateway";
+/// Unit of systemd for one account, in the directory of configs.
+const USER_UNIT: &str = "systemd/user/toolgate.service";
+/// Property list of launchd for one account, in the home directory.
+const LAUNCHD_AGENT: &str = "Library/LaunchAgents/dev.toolgate.gateway.plist";
 /// Directories of programs, if `PATH` is not set.
 const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
@@ -102,44 +108,25 @@ fn uninstall(manager: ServiceManager) -> Result<ExitCode> {
 }
 
 fn unit(place: &DataLocation<'_>) -> Result<ServiceUnit> {
-    let program = env::current_exe()
-        .map_err(|error| format!("the path of this program cannot be determined: {error}"))?;
-    let options = [("--config", place.config), ("--data", place.data)];
-    let words = options
-        .into_iter()
-        .filter_map(|(option, path)| Some([option.to_owned(), absolute(path?)]));
     Ok(ServiceUnit {
-        program: program.display().to_string(),
-        arguments: words.flatten().collect(),
+        program: own_program()?,
+        arguments: place.absolute_options(),
         path: env::var("PATH").unwrap_or_else(|_| DEFAULT_PATH.to_owned()),
     })
 }
 
 impl ServiceManager {
     fn unit_file(self) -> Result<PathBuf> {
-        let directory = |name: &str| {
-            env::var_os(name)
-                .map(PathBuf::from)
-                .filter(|path| path.is_absolute())
-        };
-        let home = || {
-            directory("HOME").ok_or_else(|| {
-                CommandError::Failure("HOME is not set to an absolute path; set it".to_owned())
-            })
-        };
-        match self {
-            ServiceManager::SystemdSystem => Ok(Path::new("/etc/systemd/system").join(UNIT_NAME)),
-            ServiceManager::Launchd => {
-                Ok(home()?.join(format!("Library/LaunchAgents/{LAUNCHD_LABEL}.plist")))
+        let path = match self {
+            ServiceManager::SystemdSystem => {
+                return Ok(Path::new("/etc/systemd/system").join(UNIT_NAME));
             }
-            ServiceManager::SystemdUser => {
-                let config = match directory("XDG_CONFIG_HOME") {
-                    Some(config) => config,
-                    None => home()?.join(".config"),
-                };
-                Ok(config.join("systemd/user").join(UNIT_NAME))
-            }
-        }
+            ServiceManager::SystemdUser => HostPath::Config(USER_UNIT),
+            ServiceManager::Launchd => HostPath::Home(LAUNCHD_AGENT),
+        };
+        path.resolve(&host_places()?).ok_or_else(|| {
+            CommandError::Failure("HOME is not set to an absolute path; set it".to_owned())
+        })
     }
 
     fn unit_text(self, unit: &ServiceUnit, file: &Path) -> String {

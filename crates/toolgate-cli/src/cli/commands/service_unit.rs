@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-/// What a unit runs.
+/// Command and environment of a service.
 pub(super) struct ServiceUnit {
     /// Path of this program.
     pub(super) program: String,

@@ -1,15 +1,15 @@
 use super::*;
-use crate::hosts::EntryValue;
+use crate::hosts::HostEntryValue;
 
 const SERVERS: &[&str] = &["mcpServers"];
 const CODEX: &[&str] = &["mcp_servers"];
 const NESTED: &[&str] = &["mcp", "servers"];
 
-fn entry() -> EntryValue {
+fn entry() -> HostEntryValue {
     let words = ["serve", "--stdio"].map(str::to_owned);
-    EntryValue::object([
-        ("command", EntryValue::Text("/opt/toolgate".to_owned())),
-        ("args", EntryValue::List(words.to_vec())),
+    HostEntryValue::object([
+        ("command", HostEntryValue::Text("/opt/toolgate".to_owned())),
+        ("args", HostEntryValue::List(words.to_vec())),
     ])
 }
 

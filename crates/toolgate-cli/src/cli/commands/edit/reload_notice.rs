@@ -1,4 +1,4 @@
-//! What happens with an edited config: running gateways reload it, or which command to type.
+//! Notice after an edit of the config: running gateways reload it, or the operator types a command.
 
 use super::super::{DataLocation, Result, unavailable};
 use crate::{
