@@ -65,6 +65,12 @@ pub(crate) struct DoctorOptions {
     /// Do not start the servers
     #[arg(long)]
     pub(crate) no_start: bool,
+    /// Also write a report for a bug report, without secrets
+    ///
+    /// The report has the checks, the system, the config without comments and the status of the running gateways. An
+    /// existing file is not replaced. [default: toolgate-report-TIME.md]
+    #[arg(long, value_name = "FILE", conflicts_with = "json")]
+    pub(crate) bundle: Option<Option<PathBuf>>,
     /// Print one JSON object
     ///
     /// Keys: ok (no problem was found), config, data, and checks, a list with check, subject, state (ok, warning or

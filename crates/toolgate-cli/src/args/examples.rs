@@ -43,7 +43,9 @@ toolgate add https://mcp.linear.app/mcp"),
     ("disable", "toolgate disable filesystem git"),
     ("doctor", "\
 toolgate doctor
-toolgate doctor --no-start --json"),
+toolgate doctor --no-start --json
+# Write a report for a bug report
+toolgate doctor --bundle"),
     ("import", "\
 # Show what an import would change
 toolgate import --dry-run

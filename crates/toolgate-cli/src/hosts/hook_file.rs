@@ -1,7 +1,7 @@
 //! The file in which a host keeps its hooks.
 
 use super::{HookHost, HostPath, HostPlaces, host_document::parse_json};
-use jsonc_parser::cst::{CstArray, CstInputValue, CstObject};
+use jsonc_parser::cst::{CstArray, CstInputValue, CstNode, CstObject};
 use std::path::PathBuf;
 
 /// Event of a host before one of its tools runs.
@@ -66,7 +66,8 @@ impl HookHost {
         }
     }
 
-    /// Adds a command to the hooks of a file, unless it is there. The host cancels the command after `seconds`.
+    /// Adds a command to the hooks of a file, unless it is there, and removes the gateway's older commands. The host
+    /// cancels the command after `seconds`.
     ///
     /// # Errors
     /// The text is not JSON, or a value on the way to the hooks has another type.
@@ -90,7 +91,11 @@ impl HookHost {
             let list = hooks
                 .array_value_or_create(event.name)
                 .ok_or_else(|| format!("has a {:?} that is not an array", event.name))?;
-            if own_elements(&list, command).is_empty() {
+            let own = self.own_hooks(&list);
+            if !matches!(own.as_slice(), [(_, found)] if found == command) {
+                for (element, _) in own {
+                    element.remove();
+                }
                 list.ensure_multiline();
                 list.append(self.hook(event, command, seconds));
             }
@@ -98,11 +103,12 @@ impl HookHost {
         Ok(root.to_string())
     }
 
-    /// Removes a command from the hooks of a file, and the keys that are empty then. `None` if no hook has it.
+    /// Removes the gateway's commands from the hooks of a file, and the keys that are empty then. `None` if no hook
+    /// has one.
     ///
     /// # Errors
     /// The text is not JSON.
-    pub(crate) fn remove_hooks(self, text: &str, command: &str) -> Result<Option<String>, String> {
+    pub(crate) fn remove_hooks(self, text: &str) -> Result<Option<String>, String> {
         let root = parse_json(text)?;
         let hooks = root
             .object_value()
@@ -113,7 +119,7 @@ impl HookHost {
             let Some(list) = hooks.array_value(event.name) else {
                 continue;
             };
-            for element in own_elements(&list, command) {
+            for (element, _) in self.own_hooks(&list) {
                 element.remove();
                 removed = true;
             }
@@ -127,6 +133,39 @@ impl HookHost {
             remove_key(&root, "hooks");
         }
         Ok(removed.then(|| root.to_string()))
+    }
+
+    /// Returns the gateway's commands in the hooks of a file.
+    ///
+    /// # Errors
+    /// The text is not JSON.
+    pub(crate) fn hook_commands(self, text: &str) -> Result<Vec<String>, String> {
+        let root = parse_json(text)?;
+        let hooks = root
+            .object_value()
+            .and_then(|root| root.object_value("hooks"));
+        let events = self.events().iter();
+        let lists = events.filter_map(|event| hooks.as_ref()?.array_value(event.name));
+        Ok(lists
+            .flat_map(|list| self.own_hooks(&list))
+            .map(|(_, command)| command)
+            .collect())
+    }
+
+    /// Returns the elements of an event's list that run `toolgate hook` for this host, with their commands.
+    fn own_hooks(self, list: &CstArray) -> Vec<(CstNode, String)> {
+        let own = format!(" hook {} --wait ", self.id());
+        let command = |element: &CstNode| {
+            let value = element.to_serde_value().unwrap_or_default();
+            let hooks = value["hooks"].as_array().into_iter().flatten();
+            let commands = hooks.chain([&value]).map(|hook| hook["command"].as_str());
+            let found = commands.flatten().find(|command| command.contains(&own));
+            found.map(str::to_owned)
+        };
+        let elements = list.elements().into_iter();
+        elements
+            .filter_map(|element| Some((element.clone(), command(&element)?)))
+            .collect()
     }
 
     fn hook(self, event: &HookEvent, command: &str, seconds: u64) -> CstInputValue {
@@ -155,19 +194,6 @@ impl HookHost {
     }
 }
 
-/// Returns the elements of a list that contain the command.
-fn own_elements(list: &CstArray, command: &str) -> Vec<jsonc_parser::cst::CstNode> {
-    let has_command = |value: Option<serde_json::Value>| {
-        let value = value.unwrap_or_default();
-        let hooks = value["hooks"].as_array().into_iter().flatten();
-        hooks.chain([&value]).any(|hook| hook["command"] == command)
-    };
-    let elements = list.elements().into_iter();
-    elements
-        .filter(|element| has_command(element.to_serde_value()))
-        .collect()
-}
-
 fn remove_key(object: &CstObject, key: &str) {
     if let Some(property) = object.get(key) {
         property.remove();
@@ -183,19 +209,24 @@ mod tests {
         let theirs = "{\n  // mine\n  \"hooks\": {\n    \"PreToolUse\": [\n      {\n        \"matcher\": \"Bash\",\n        \"hooks\": [{\"type\": \"command\", \"command\": \"./check\"}]\n      }\n    ]\n  },\n  \"model\": \"m\"\n}\n";
         for host in HookHost::ALL {
             for text in ["{\n  \"version\": 1,\n  \"model\": \"m\"\n}\n", theirs] {
-                let with = host.add_hooks(text, "toolgate hook x", 600).unwrap();
-                assert!(with.contains("\"toolgate hook x\""), "{with}");
-                assert_eq!(host.add_hooks(&with, "toolgate hook x", 600).unwrap(), with);
-                let back = host
-                    .remove_hooks(&with, "toolgate hook x")
-                    .unwrap()
-                    .unwrap();
+                let command = format!("toolgate hook {} --wait 590", host.id());
+                let with = host.add_hooks(text, &command, 600).unwrap();
+                assert!(with.contains(&format!("\"{command}\"")), "{with}");
+                assert_eq!(host.add_hooks(&with, &command, 600).unwrap(), with);
+                // A gateway that moved replaces its hook.
+                let moved = format!("/opt/{command}");
+                let again = host.add_hooks(&with, &moved, 600).unwrap();
+                assert_eq!(again, with.replace(&command, &moved));
+                let commands = host.hook_commands(&again).unwrap();
+                assert!(!commands.is_empty() && commands.iter().all(|one| *one == moved));
+                let back = host.remove_hooks(&again).unwrap().unwrap();
                 if host == HookHost::Cursor && text == theirs {
                     assert_eq!(back.replace(",\n  \"version\": 1", ""), text);
                 } else {
                     assert_eq!(back, text);
                 }
-                assert_eq!(host.remove_hooks(&back, "toolgate hook x").unwrap(), None);
+                assert_eq!(host.remove_hooks(&back).unwrap(), None);
+                assert!(host.hook_commands(&back).unwrap().is_empty());
             }
         }
     }

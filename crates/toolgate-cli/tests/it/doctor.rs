@@ -205,6 +205,128 @@ fn running_gateways_are_shown_and_hold_their_port() {
     gate.stop();
 }
 
+#[test]
+fn hooks_of_hosts_need_their_program_their_server_and_a_gateway() {
+    let home = Home::new("doctor-hooks");
+    home.write(&demo(""));
+    let settings = home.path().join(".codex/hooks.json");
+    let (_, lines) = doctor(&home, &["--no-start"]);
+    assert!(
+        !lines.iter().any(|line| line.contains(" hook ")),
+        "{lines:#?}"
+    );
+    assert_eq!(home.run(&["connect", "codex", "--hooks"]).0, 0);
+    let (code, lines) = doctor(&home, &["--no-start"]);
+    has(
+        &lines,
+        "warning",
+        "hook",
+        "denies all calls while no gateway is running",
+    );
+    assert_eq!(code, 0, "{lines:#?}");
+
+    let text = std::fs::read_to_string(&settings).unwrap();
+    std::fs::write(&settings, text.replace(PROGRAM, "/no/such/toolgate")).unwrap();
+    let (code, lines) = doctor(&home, &["--no-start"]);
+    has(
+        &lines,
+        "problem",
+        "hook",
+        "runs /no/such/toolgate, which does not exist; run `toolgate connect codex --hooks` again",
+    );
+    assert_eq!(code, 1);
+    assert_eq!(home.run(&["connect", "codex", "--hooks"]).0, 0);
+    assert_eq!(
+        std::fs::read_to_string(&settings).unwrap(),
+        text,
+        "the hook is replaced"
+    );
+
+    home.write(&demo(""));
+    let (_, lines) = doctor(&home, &["--no-start"]);
+    has(
+        &lines,
+        "problem",
+        "hook",
+        "needs the server \"host\", which the config does not have",
+    );
+}
+
+/// Plants secrets at each place that the report draws from.
+#[test]
+fn the_report_for_a_bug_report_has_no_secrets() {
+    let home = Home::new("doctor-bundle");
+    let secrets = [
+        "file-secret-7481",
+        "variable-secret-2207",
+        "header-value-9713",
+        "literal-value-5520",
+        "comment-secret-3311",
+        "query-secret-8080",
+        "ghp_0123456789abcdefABCDEF0123456789abcd",
+    ];
+    let token = home.path().join("token");
+    std::fs::write(&token, secrets[6]).unwrap();
+    let config = home.write(&format!(
+        "# comment-secret-3311\n\
+         listen = \"127.0.0.1:0\"\n\
+         [server.ends]\n\
+         command = [\"sh\", \"-c\", \"echo $FROM_FILE and $LITERAL with $(cat {}) in $HOME >&2; exit 3\"]\n\
+         env = {{ FROM_FILE = {{ file = \"one.secret\" }}, LITERAL = \"literal-value-5520\" }}\n\
+         [server.far]\nurl = \"http://127.0.0.1:9/mcp\"\nheaders = {{ X-Mode = \"header-value-9713\", X-Key = {{ env = \"THE_VARIABLE\" }} }}\n",
+        token.display()
+    ));
+    let file = config.with_file_name("one.secret");
+    std::fs::write(&file, secrets[0]).unwrap();
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).unwrap();
+    let report = home.path().join("report.md");
+    let mut run = home.command(&["doctor", "--bundle", "report.md"]);
+    let out = output(run.env("THE_VARIABLE", secrets[1]));
+    assert_eq!(out.status.code(), Some(1), "{out:?}");
+    let said = String::from_utf8(out.stderr).unwrap();
+    assert!(
+        said.contains("report.md; read it before you share it"),
+        "{said}"
+    );
+    let text = std::fs::read_to_string(&report).unwrap();
+    for secret in secrets {
+        assert!(!text.contains(secret), "{secret} in {text}");
+    }
+    let home_path = home.path().to_str().unwrap();
+    assert!(!text.contains(home_path), "{home_path} in {text}");
+    for kept in [
+        "| [removed] and [removed] with [redacted:",
+        "in ~",
+        "\"file\": \"one.secret\"",
+        "\"env\": \"THE_VARIABLE\"",
+        "http://127.0.0.1:9/mcp",
+        env!("CARGO_PKG_VERSION"),
+        "problem  server   ends: ",
+    ] {
+        assert!(text.contains(kept), "{kept} in {text}");
+    }
+    let mode = std::fs::metadata(&report).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+
+    // An existing file stays, and a config that cannot be parsed is left out.
+    let (code, _, said) = home.run(&["doctor", "--no-start", "--bundle", "report.md"]);
+    assert_eq!(code, 1);
+    assert!(
+        said.contains("cannot be written to report.md: File exists"),
+        "{said}"
+    );
+    std::fs::write(&config, "token = \"query-secret-8080").unwrap();
+    home.run(&["doctor", "--no-start", "--bundle"]);
+    let files = std::fs::read_dir(home.path()).unwrap().flatten();
+    let named: Vec<_> = files
+        .map(|file| file.path())
+        .filter(|path| path.to_string_lossy().contains("toolgate-report-"))
+        .collect();
+    let text = std::fs::read_to_string(&named[0]).unwrap();
+    assert!(text.contains("cannot be parsed, and is left out"), "{text}");
+    assert!(!text.contains(secrets[5]), "{text}");
+}
+
 /// Holds for `check` without `--servers`: a server that cannot start is as bad as one that does not answer.
 #[test]
 fn check_fails_for_a_program_that_is_missing_and_a_variable_that_is_unset() {

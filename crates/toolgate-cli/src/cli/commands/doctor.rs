@@ -2,14 +2,17 @@
 //!
 //! Each check is a function in a file of its own. A new one is a line in [`CHECKS`].
 
+mod bundle;
 mod clock;
 mod config;
 mod data;
 mod gateways;
+mod hooks;
 mod hosts;
 mod keyring;
 mod listen;
 mod programs;
+mod redaction;
 mod report;
 mod secrets;
 mod servers;
@@ -119,6 +122,7 @@ const CHECKS: &[DoctorCheck] = &[
     ("listen", listen::check),
     ("gateway", gateways::check),
     ("host", hosts::check),
+    ("hook", hooks::check),
     ("server", servers::check),
 ];
 
@@ -135,6 +139,13 @@ pub(super) fn run(place: &DataLocation<'_>, wanted: &DoctorOptions) -> Result<Ex
         }
     }
     print(&reporter.end(&context))?;
+    if let Some(file) = &wanted.bundle {
+        let file = bundle::write(file.as_deref(), &context, &reporter)?;
+        eprintln!(
+            "the report is in {}; read it before you share it",
+            file.display()
+        );
+    }
     Ok(match reporter.worst() {
         CheckState::Problem => ExitCode::FAILURE,
         CheckState::Ok | CheckState::Warning => ExitCode::SUCCESS,

@@ -15,7 +15,7 @@ use crate::{
 use std::{fs, path::PathBuf, process::ExitCode};
 
 /// Name of the server in the config.
-const SERVER_NAME: &str = "host";
+pub(super) const SERVER_NAME: &str = "host";
 /// Time limit of the hook, which the host enforces.
 const HOOK_SECONDS: u64 = 600;
 /// Time in which the hook decides. It ends before the host's limit, after which the host would run its tool.
@@ -111,8 +111,7 @@ pub(super) fn disconnect(
         Some(record) if record.existed => Some(store.backup(&file)?),
         Some(_) => None,
         None => {
-            let command = hook_command(place, host)?;
-            let removed = host.remove_hooks(&before, &command);
+            let removed = host.remove_hooks(&before);
             let removed = removed.map_err(|why| format!("{path} {why}; correct it"))?;
             Some(removed.ok_or_else(missing)?)
         }

@@ -33,6 +33,13 @@ impl Reporter {
         states.max().unwrap_or(CheckState::Ok)
     }
 
+    /// Returns all results as text.
+    pub(super) fn report(&self) -> String {
+        let mut report: String = self.results.iter().map(text).collect();
+        report.push_str(&self.summary());
+        report
+    }
+
     /// Returns the end of the output.
     pub(super) fn end(&self, context: &DoctorContext) -> String {
         if self.json {
@@ -42,6 +49,10 @@ impl Reporter {
             });
             return format!("{report:#}\n");
         }
+        self.summary()
+    }
+
+    fn summary(&self) -> String {
         let count = |state| {
             self.results
                 .iter()
