@@ -12,6 +12,7 @@ mod examples;
 mod help;
 mod keys;
 mod log;
+mod uninstall;
 
 pub(crate) use connect::{ConnectOptions, DisconnectOptions, HookOptions, HookUnavailable};
 pub(crate) use decisions::{
@@ -21,6 +22,7 @@ pub(crate) use edit::{AddOptions, DoctorOptions, InitOptions, ServerNames};
 pub(crate) use help::command as command_line;
 pub(crate) use keys::KeysCommand;
 pub(crate) use log::{LogOptions, LogsOptions};
+pub(crate) use uninstall::{UninstallOptions, UninstallPart};
 
 /// MCP gateway with policy, approvals and an audit log for every call
 #[derive(Debug, Parser)]
@@ -237,6 +239,10 @@ pub(crate) enum CliCommand {
     /// Run the gateway as a service of systemd or launchd
     #[command(subcommand)]
     Service(ServiceCommand),
+    /// List where the files of toolgate are, or remove those that you name
+    ///
+    /// Without a part, removes nothing. The program itself is removed with the tool that installed it.
+    Uninstall(UninstallOptions),
     /// Print the completions of a shell
     ///
     /// The shell then completes the commands and options of toolgate. The examples show where each shell looks for them.

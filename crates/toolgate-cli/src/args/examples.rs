@@ -41,6 +41,10 @@ toolgate add https://mcp.linear.app/mcp"),
     ("remove", "toolgate remove filesystem"),
     ("enable", "toolgate enable filesystem"),
     ("disable", "toolgate disable filesystem git"),
+    ("uninstall", "\
+toolgate uninstall
+# Disconnect the hosts and stop the service, but keep the config and the audit log
+toolgate uninstall hosts service"),
     ("doctor", "\
 toolgate doctor
 toolgate doctor --no-start --json

@@ -3,6 +3,7 @@
 mod audit;
 mod call;
 mod check;
+mod confirm;
 mod connect;
 mod data_dir;
 mod decisions;
@@ -28,6 +29,7 @@ mod shell_files;
 mod status;
 mod tasks;
 mod unavailable;
+mod uninstall;
 
 use crate::{
     args::{Cli, CliCommand, ConfigCommand, ListenOptions},
@@ -122,6 +124,7 @@ fn dispatch(cli: Cli) -> Result<ExitCode> {
         Some(CliCommand::Hook(wanted)) => hook::run(&place, wanted),
         Some(CliCommand::Connect(wanted)) => connect::run(&place, wanted),
         Some(CliCommand::Disconnect(wanted)) => disconnect::run(&place, wanted),
+        Some(CliCommand::Uninstall(wanted)) => uninstall::run(&place, wanted),
         Some(CliCommand::Service(command)) => service::run(&place, *command),
         Some(CliCommand::Completions { shell }) => shell_files::completions(*shell),
         Some(CliCommand::Man { command, dir }) => shell_files::man(command, dir.as_deref()),

@@ -46,7 +46,7 @@ pub(crate) async fn read_secret(
         Ok(found) => found.map_err(wrong),
         Err(_) => Err(wrong(format!(
             "{} did not respond within {within:?}; unlock the keyring",
-            tool_command(name)[0]
+            tool_command(KeyringAction::LookUp, name)[0]
         ))),
     }
 }
@@ -103,35 +103,57 @@ pub(crate) async fn store_secret(
     }
 }
 
+/// Action of the keyring's tool on one entry.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum KeyringAction {
+    LookUp,
+    Delete,
+}
+
 /// Returns the command line of the tool.
-fn tool_command(name: &str) -> Vec<String> {
-    let words: &[&str] = match cfg!(target_os = "macos") {
-        true => &[
-            "security",
-            "find-generic-password",
-            "-w",
-            "-s",
-            KEYRING_SERVICE,
-            "-a",
-        ],
-        false => &[
-            "secret-tool",
-            "lookup",
-            "service",
-            KEYRING_SERVICE,
-            "account",
-        ],
+fn tool_command(action: KeyringAction, name: &str) -> Vec<String> {
+    let macos = cfg!(target_os = "macos");
+    let words: &[&str] = match (action, macos) {
+        (KeyringAction::LookUp, true) => &["security", "find-generic-password", "-w"],
+        (KeyringAction::Delete, true) => &["security", "delete-generic-password"],
+        (KeyringAction::LookUp, false) => &["secret-tool", "lookup"],
+        (KeyringAction::Delete, false) => &["secret-tool", "clear"],
+    };
+    let entry: [&str; 4] = match macos {
+        true => ["-s", KEYRING_SERVICE, "-a", name],
+        false => ["service", KEYRING_SERVICE, "account", name],
     };
     words
         .iter()
-        .copied()
-        .chain([name])
-        .map(str::to_owned)
+        .chain(&entry)
+        .map(ToString::to_string)
         .collect()
 }
 
+/// Deletes an entry of the keyring.
+///
+/// # Errors
+/// The keyring does not delete it within that time.
+pub(crate) async fn delete_secret(
+    name: &str,
+    guardian: &Guardian,
+    within: Duration,
+) -> Result<(), String> {
+    let command = tool_command(KeyringAction::Delete, name);
+    let deleted = timeout(within, run_tool(&command, b"", guardian)).await;
+    let why = match deleted {
+        Ok(Ok(output)) if output.exit == ChildExit::Code(0) => return Ok(()),
+        Ok(Ok(output)) => output.error_line().unwrap_or("unlock the keyring".into()),
+        Ok(Err(why)) => why,
+        Err(_) => format!("{} did not respond within {within:?}", command[0]),
+    };
+    Err(format!(
+        "the keyring entry {name:?} cannot be deleted: {why}"
+    ))
+}
+
 async fn look_up(name: &str, guardian: &Guardian) -> Result<Secret, String> {
-    let command = tool_command(name);
+    let command = tool_command(KeyringAction::LookUp, name);
     let output = run_tool(&command, b"", guardian).await?;
     let error_line = output.error_line();
     let text = String::from_utf8(output.stdout)

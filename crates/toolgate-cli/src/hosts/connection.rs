@@ -104,6 +104,23 @@ impl HostTarget {
         Ok(HostTarget { host, form, file })
     }
 
+    /// Returns the file of a record: the file of the user, or of any project.
+    pub(crate) fn of_record(record: &ConnectionRecord) -> Option<HostTarget> {
+        let host = Host::find(&record.host)?;
+        let mut projects = record.file.ancestors().skip(1);
+        let form = projects.find_map(|project| {
+            let places = HostPlaces::of_this_user(project.to_owned());
+            let mut forms = host.files.iter();
+            forms.find(|form| form.path(&places).as_ref() == Some(&record.file))
+        })?;
+        let (host_id, path) = (host.id, record.file.clone());
+        let file = EditedFile {
+            host: host_id,
+            path,
+        };
+        Some(HostTarget { host, form, file })
+    }
+
     /// Parses the text of the file.
     ///
     /// # Errors
@@ -211,6 +228,35 @@ impl ConnectionStore {
                 .map(Some)
                 .map_err(|error| wrong(error.to_string())),
         }
+    }
+
+    /// Returns the records of all files that `connect` changed.
+    ///
+    /// # Errors
+    /// A record cannot be read.
+    pub(crate) fn records(&self) -> Result<Vec<ConnectionRecord>, String> {
+        let entries = match fs::read_dir(&self.directory) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            entries => entries,
+        };
+        let read = || -> io::Result<Vec<ConnectionRecord>> {
+            let mut paths = entries?
+                .map(|entry| Ok(entry?.path()))
+                .collect::<io::Result<Vec<PathBuf>>>()?;
+            paths.retain(|path| path.extension().is_some_and(|kind| kind == "json"));
+            paths.sort();
+            let records = paths.iter().map(|path| {
+                let bytes = fs::read(path)?;
+                serde_json::from_slice(&bytes).map_err(io::Error::from)
+            });
+            records.collect()
+        };
+        read().map_err(|error| {
+            format!(
+                "the records of connected hosts in {} cannot be read: {error}",
+                self.directory.display()
+            )
+        })
     }
 
     /// Stores a record, and with `backup` the file as it was before.

@@ -2,7 +2,7 @@
 
 use super::{HookHost, HostPath, HostPlaces, host_document::parse_json};
 use jsonc_parser::cst::{CstArray, CstInputValue, CstNode, CstObject};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Event of a host before one of its tools runs.
 struct HookEvent {
@@ -56,6 +56,17 @@ impl HookHost {
             (HookHost::Cursor, true) => HostPath::Project(".cursor/hooks.json"),
         };
         path.resolve(places)
+    }
+
+    /// Returns true if a path is that of a file with the hooks of this host, for the user or for any project.
+    pub(crate) fn has_file(self, path: &Path) -> bool {
+        path.ancestors().skip(1).any(|project| {
+            let places = HostPlaces::of_this_user(project.to_owned());
+            [false, true]
+                .map(|project| self.file(project, &places))
+                .iter()
+                .any(|file| file.as_deref() == Some(path))
+        })
     }
 
     fn events(self) -> &'static [HookEvent] {

@@ -99,6 +99,7 @@ mod skills;
 mod slow_servers;
 mod stdio;
 mod tasks;
+mod uninstall;
 mod unusable;
 mod uris;
 mod users;

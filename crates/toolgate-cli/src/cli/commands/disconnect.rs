@@ -25,6 +25,16 @@ pub(super) fn run(place: &DataLocation<'_>, options: &DisconnectOptions) -> Resu
     }
     let target = connect::target(&options.host, options.project)?;
     let store = ConnectionStore::new(&place.data()?);
+    remove_entry(&store, &target, &options.name, options.dry_run)
+}
+
+/// Removes the gateway's entry from a file: that of the record, else the one with this name.
+pub(super) fn remove_entry(
+    store: &ConnectionStore,
+    target: &HostTarget,
+    name: &str,
+    dry_run: bool,
+) -> Result<ExitCode> {
     let (host, file) = (target.host.name, target.file.path.display());
     let record = store.load(&target.file)?;
     let Some(before) = target.file.read()? else {
@@ -32,12 +42,12 @@ pub(super) fn run(place: &DataLocation<'_>, options: &DisconnectOptions) -> Resu
         eprintln!("{host} is not connected: {file} does not exist");
         return Ok(ExitCode::SUCCESS);
     };
-    let change = change(&store, &target, record.as_ref(), options, &before)?;
+    let change = change(store, target, record.as_ref(), name, &before)?;
     let after = match &change {
         FileChange::Restore(text) | FileChange::Edit(text) => text.as_str(),
         FileChange::Delete => "",
     };
-    if options.dry_run {
+    if dry_run {
         return print(&unified_diff(&file.to_string(), Some(&before), after));
     }
     let done = match &change {
@@ -73,7 +83,7 @@ fn change(
     store: &ConnectionStore,
     target: &HostTarget,
     record: Option<&ConnectionRecord>,
-    options: &DisconnectOptions,
+    name: &str,
     before: &str,
 ) -> Result<FileChange> {
     let digest = digest_digits(before.as_bytes());
@@ -86,7 +96,7 @@ fn change(
         });
     }
     let mut document = target.parse(Some(before))?;
-    let name = record.map_or(options.name.as_str(), |record| &record.name);
+    let name = record.map_or(name, |record| &record.name);
     let taken = document.take(name);
     if taken.is_none() && record.is_none() {
         return Err(CommandError::Failure(format!(

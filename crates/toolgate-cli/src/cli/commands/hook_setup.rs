@@ -100,15 +100,25 @@ pub(super) fn disconnect(
     options: &DisconnectOptions,
 ) -> Result<ExitCode> {
     let (host, file) = hook_file(&options.host, options.project)?;
+    let store = ConnectionStore::new(&place.data()?);
+    remove_hooks(&store, host, &file, options.dry_run)
+}
+
+/// Removes the gateway's hooks from a file.
+pub(super) fn remove_hooks(
+    store: &ConnectionStore,
+    host: HookHost,
+    file: &EditedFile,
+    dry_run: bool,
+) -> Result<ExitCode> {
     let path = file.path.display();
     let missing = || CommandError::Failure(format!("{path} has no hook of toolgate"));
     let before = file.read()?.ok_or_else(missing)?;
-    let store = ConnectionStore::new(&place.data()?);
-    let record = store.load(&file)?;
+    let record = store.load(file)?;
     let digest = digest_digits(before.as_bytes());
     let as_written = record.filter(|record| record.digest.as_ref() == Some(&digest));
     let after = match &as_written {
-        Some(record) if record.existed => Some(store.backup(&file)?),
+        Some(record) if record.existed => Some(store.backup(file)?),
         Some(_) => None,
         None => {
             let removed = host.remove_hooks(&before);
@@ -116,7 +126,7 @@ pub(super) fn disconnect(
             Some(removed.ok_or_else(missing)?)
         }
     };
-    if options.dry_run {
+    if dry_run {
         let after = after.as_deref().unwrap_or_default();
         return print(&unified_diff(&path.to_string(), Some(&before), after));
     }
@@ -125,7 +135,7 @@ pub(super) fn disconnect(
         None => fs::remove_file(&file.path)
             .map_err(|error| format!("{path} cannot be deleted: {error}"))?,
     }
-    store.remove(&file)?;
+    store.remove(file)?;
     eprintln!(
         "the tools of {} itself no longer pass the gateway: {path}\n  restart {0} to apply the change",
         host.id()

@@ -2,7 +2,7 @@
 
 mod first_start;
 
-use super::{CommandError, DataLocation, Result, absolute, print, usage};
+use super::{CommandError, DataLocation, Result, absolute, confirm::confirm, print, usage};
 use crate::{
     args::ImportOptions,
     atomic_write::{create_directory, write_atomically},
@@ -18,7 +18,6 @@ use crate::{
     },
 };
 use std::{
-    io::{self, BufRead, IsTerminal, Write},
     path::{Path, PathBuf},
     process::ExitCode,
     time::Duration,
@@ -29,6 +28,8 @@ use toolgate_protocol::plural::count_of;
 /// Time limit of one write to the keyring, which may ask for its password.
 const KEYRING_WRITE_TIMEOUT: Duration = Duration::from_secs(60);
 
+/// Error if nobody can be asked.
+const NO_TERMINAL: &str = "nothing was written, because there is no terminal to ask on; pass --yes to write the changes, or --dry-run to show them";
 /// Section that makes a config without servers valid, to read its other settings.
 const PLACEHOLDER_SECTION: &str = "[server.placeholder]\ncommand = [\"placeholder\"]\n";
 
@@ -93,7 +94,7 @@ pub(super) fn import(place: &DataLocation<'_>, wanted: &ImportOptions) -> Result
         print("\nnothing was written, because of --dry-run\n")?;
         return Ok(unwritten(entries));
     }
-    if !wanted.yes && !confirm()? {
+    if !wanted.yes && !confirm("Write these changes?", NO_TERMINAL)? {
         print("nothing was written\n")?;
         return Ok(unwritten(Vec::new()));
     }
@@ -218,24 +219,6 @@ fn changes_text(plan: &ImportPlan, before: Option<&str>, shown: &str) -> String 
         }
     }
     text
-}
-
-/// Asks on the terminal.
-fn confirm() -> Result<bool> {
-    let (mut stderr, stdin) = (io::stderr(), io::stdin());
-    if !stdin.is_terminal() || !stderr.is_terminal() {
-        return Err(CommandError::Usage(
-            "nothing was written, because there is no terminal to ask on; pass --yes to write the changes, or --dry-run to show them".to_owned(),
-        ));
-    }
-    let asked = stderr
-        .write_all(b"\nWrite these changes? [y/N] ")
-        .and_then(|()| stderr.flush());
-    let mut answer = String::new();
-    asked
-        .and_then(|()| stdin.lock().read_line(&mut answer))
-        .map_err(|error| format!("cannot ask on the terminal: {error}"))?;
-    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
 }
 
 /// Stores the secrets first: a config that refers to missing secrets would not start.

@@ -88,6 +88,16 @@ fn install(place: &DataLocation<'_>, manager: ServiceManager, dry_run: bool) -> 
     Ok(ExitCode::SUCCESS)
 }
 
+/// Returns the path of the unit of the service for this account.
+pub(super) fn user_unit_file() -> Option<PathBuf> {
+    manager(false).ok()?.unit_file().ok()
+}
+
+/// Stops the service of this account and deletes its unit.
+pub(super) fn uninstall_user_service() -> Result<ExitCode> {
+    uninstall(manager(false)?)
+}
+
 fn uninstall(manager: ServiceManager) -> Result<ExitCode> {
     let file = manager.unit_file()?;
     if !file.exists() {
