@@ -163,14 +163,20 @@ impl HookHost {
             .collect())
     }
 
+    /// Returns true if a command runs `toolgate hook` for this host.
+    pub(crate) fn is_own_command(self, command: &str) -> bool {
+        command.contains(&format!(" hook {} --wait ", self.id()))
+    }
+
     /// Returns the elements of an event's list that run `toolgate hook` for this host, with their commands.
     fn own_hooks(self, list: &CstArray) -> Vec<(CstNode, String)> {
-        let own = format!(" hook {} --wait ", self.id());
         let command = |element: &CstNode| {
             let value = element.to_serde_value().unwrap_or_default();
             let hooks = value["hooks"].as_array().into_iter().flatten();
             let commands = hooks.chain([&value]).map(|hook| hook["command"].as_str());
-            let found = commands.flatten().find(|command| command.contains(&own));
+            let found = commands
+                .flatten()
+                .find(|command| self.is_own_command(command));
             found.map(str::to_owned)
         };
         let elements = list.elements().into_iter();

@@ -1,5 +1,6 @@
 //! Hosts: the applications that start MCP servers, and where and how they write them down.
 
+mod codex_trust;
 mod connection;
 mod entry_style;
 mod entry_value;
@@ -10,6 +11,7 @@ mod host_document;
 mod host_paths;
 mod table;
 
+pub(crate) use codex_trust::CodexTrust;
 pub(crate) use connection::{
     ConnectionRecord, ConnectionStore, EditedFile, HostTarget, StoredServer, digest_digits,
     unknown_home,

@@ -209,13 +209,23 @@ fn running_gateways_are_shown_and_hold_their_port() {
 fn hooks_of_hosts_need_their_program_their_server_and_a_gateway() {
     let home = Home::new("doctor-hooks");
     home.write(&demo(""));
-    let settings = home.path().join(".codex/hooks.json");
     let (_, lines) = doctor(&home, &["--no-start"]);
     assert!(
         !lines.iter().any(|line| line.contains(" hook ")),
         "{lines:#?}"
     );
     assert_eq!(home.run(&["connect", "codex", "--hooks"]).0, 0);
+    let (code, lines) = doctor(&home, &["--no-start"]);
+    has(
+        &lines,
+        "problem",
+        "hook",
+        "is not trusted yet, so Codex skips it",
+    );
+    assert_eq!(code, 1);
+    assert_eq!(home.run(&["disconnect", "codex", "--hooks"]).0, 0);
+    let settings = home.path().join(".claude/settings.json");
+    assert_eq!(home.run(&["connect", "claude-code", "--hooks"]).0, 0);
     let (code, lines) = doctor(&home, &["--no-start"]);
     has(
         &lines,
@@ -232,10 +242,10 @@ fn hooks_of_hosts_need_their_program_their_server_and_a_gateway() {
         &lines,
         "problem",
         "hook",
-        "runs /no/such/toolgate, which does not exist; run `toolgate connect codex --hooks` again",
+        "runs /no/such/toolgate, which does not exist; run `toolgate connect claude-code --hooks` again",
     );
     assert_eq!(code, 1);
-    assert_eq!(home.run(&["connect", "codex", "--hooks"]).0, 0);
+    assert_eq!(home.run(&["connect", "claude-code", "--hooks"]).0, 0);
     assert_eq!(
         std::fs::read_to_string(&settings).unwrap(),
         text,

@@ -116,6 +116,55 @@ fn a_person_decides_about_the_shell_of_a_host() {
     );
 }
 
+/// Inputs that the hosts sent, recorded with a model on loopback that asked for these tools.
+#[test]
+fn recorded_inputs_of_hosts_are_decided() {
+    let rules = "[[rule]]\ntools = [\"host.bash\"]\nwhen = 'args.command.startsWith(\"echo\")'\naction = \"allow\"\n\
+        [[rule]]\ntools = [\"host.fetch\", \"host.search\"]\naction = \"allow\"\n\
+        [[rule]]\ntools = [\"host.edit\"]\nwhen = 'args.path == \"/home/ada/work/a.txt\" && args.cwd == \"/home/ada/work\"'\naction = \"allow\"\n\
+        [[rule]]\ntools = [\"host.bash\"]\nwhen = 'args.command.startsWith(\"rm\")'\naction = \"deny\"\n\
+        [[rule]]\ntools = [\"host.write\"]\naction = \"deny\"\n";
+    let gate = Setup::config(hook_config() + rules).start();
+    let decide = |host: &str, recorded: &str| -> Vec<String> {
+        let inputs = recorded.lines().map(|line| {
+            let input: Value = serde_json::from_str(line).unwrap();
+            let (code, out, said) = answer(start(&gate, &[host], &input));
+            let decision = match code {
+                Some(0) => "allowed",
+                Some(2) => "denied",
+                _ => panic!("{code:?} {out} {said}"),
+            };
+            let tool = input["tool_name"].as_str().unwrap();
+            format!("{tool} {decision}")
+        });
+        inputs.collect()
+    };
+    assert_eq!(
+        decide(
+            "claude-code",
+            include_str!("hooks/claude-code-2.1.197.jsonl")
+        ),
+        [
+            "Bash allowed",
+            "Write denied",
+            "Read allowed",
+            "Edit allowed",
+            "Grep allowed",
+            "WebFetch allowed"
+        ]
+    );
+    assert_eq!(
+        decide("codex", include_str!("hooks/codex-0.169.0.jsonl")),
+        ["Bash allowed", "Bash denied"]
+    );
+    let write = include_str!("hooks/claude-code-2.1.197.jsonl")
+        .lines()
+        .nth(1);
+    let write = serde_json::from_str(write.unwrap()).unwrap();
+    let (_, _, said) = answer(start(&gate, &["claude-code"], &write));
+    assert!(said.contains("the rules deny host.write"), "{said}");
+}
+
 #[test]
 fn nobody_decides_in_time_or_no_gateway_runs() {
     let gate = Setup::config(hook_config()).start();

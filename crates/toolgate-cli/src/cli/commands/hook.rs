@@ -87,14 +87,19 @@ fn decide(data: &Path, host: HookHost, call: HookCall, wait: Duration) -> HookDe
         Err(why) => return HookDecision::Undecided(why),
     };
     let (sender, decision) = mpsc::sync_channel(1);
+    let tool = format!("host.{}", call.tool);
+    let hidden = format!("the rules deny {tool}, or the config has no server \"host\"");
     thread::spawn(move || {
-        let tool = format!("host.{}", call.tool);
         let with = json!({"tool": tool, "text": call.arguments.to_string(), "hook": host.id()});
         sender.send(gateways.request_any("call", &with))
     });
     match decision.recv_timeout(wait) {
         Ok(Ok(result)) if result["isError"] != true => HookDecision::Allowed,
-        Ok(Ok(result)) => HookDecision::Denied(reason(&result)),
+        Ok(Ok(result)) => HookDecision::Denied(match reason(&result) {
+            // A tool that a rule always denies is not offered.
+            why if why.starts_with("unknown tool") => hidden,
+            why => why,
+        }),
         Ok(Err(why)) => HookDecision::Undecided(why),
         Err(_) => HookDecision::Denied(format!(
             "denied, because nobody decided within {} s",

@@ -88,7 +88,7 @@ pub(super) fn connect(place: &DataLocation<'_>, options: &ConnectOptions) -> Res
     );
     if host == HookHost::Codex {
         eprintln!(
-            "  a Codex before 0.124 runs hooks only with `codex_hooks = true` under [features] in its config.toml"
+            "  Codex skips the hook until you trust it: start `codex`, and choose \"Trust all and continue\" under \"Hooks need review\""
         );
     }
     Ok(ExitCode::SUCCESS)

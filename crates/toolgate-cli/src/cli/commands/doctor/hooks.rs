@@ -4,9 +4,9 @@ use super::{CheckResult, DoctorContext, gateways};
 use crate::{
     banner::shell_quote,
     cli::commands::hook_setup::SERVER_NAME,
-    hosts::{EditedFile, HookHost, HostPlaces},
+    hosts::{CodexTrust, EditedFile, HookHost, HostPlaces},
 };
-use std::{collections::BTreeSet, env, path::Path};
+use std::{collections::BTreeSet, env, fs, path::Path};
 
 pub(super) fn check(context: &DoctorContext) -> Vec<CheckResult> {
     let Ok(project) = env::current_dir() else {
@@ -21,26 +21,29 @@ pub(super) fn check(context: &DoctorContext) -> Vec<CheckResult> {
     files
         .filter_map(|(host, path)| {
             let host_id = host.id();
-            of_file(
-                context,
-                host,
-                &EditedFile {
-                    host: host_id,
-                    path,
-                },
-            )
+            let file = EditedFile {
+                host: host_id,
+                path,
+            };
+            of_file(context, host, &file, &places)
         })
         .collect()
 }
 
 /// Returns the state of the hooks in a file; `None` if it has none.
-fn of_file(context: &DoctorContext, host: HookHost, file: &EditedFile) -> Option<CheckResult> {
+fn of_file(
+    context: &DoctorContext,
+    host: HookHost,
+    file: &EditedFile,
+    places: &HostPlaces,
+) -> Option<CheckResult> {
     let (id, path) = (host.id(), file.path.display());
-    let commands = file
-        .read()
-        .and_then(|text| host.hook_commands(&text.unwrap_or_default()));
-    let commands = match commands {
-        Ok(commands) => commands,
+    let found = file.read().and_then(|text| {
+        let text = text.unwrap_or_default();
+        Ok((host.hook_commands(&text)?, text))
+    });
+    let (commands, text) = match found {
+        Ok(found) => found,
         Err(why) => return Some(CheckResult::problem(id, why)),
     };
     let command = commands.first()?;
@@ -63,6 +66,11 @@ fn of_file(context: &DoctorContext, host: HookHost, file: &EditedFile) -> Option
             ),
         ));
     }
+    if host == HookHost::Codex
+        && let Some(why) = missing_trust(file, &text, places)
+    {
+        return Some(CheckResult::problem(id, why));
+    }
     Some(match gateways::statuses(context) {
         None => CheckResult::warning(
             id,
@@ -72,6 +80,20 @@ fn of_file(context: &DoctorContext, host: HookHost, file: &EditedFile) -> Option
         ),
         Some(_) => CheckResult::ok(id, format!("its own tools pass the gateway: {path}")),
     })
+}
+
+/// Returns why Codex skips the hook.
+fn missing_trust(file: &EditedFile, hooks: &str, places: &HostPlaces) -> Option<String> {
+    let config = CodexTrust::config_path(places).and_then(|path| fs::read_to_string(path).ok());
+    let what = match CodexTrust::find(&file.path, hooks, &config.unwrap_or_default()) {
+        CodexTrust::Trusted => return None,
+        CodexTrust::Changed => "changed since you trusted it",
+        CodexTrust::Missing => "is not trusted yet",
+    };
+    Some(format!(
+        "the hook in {} {what}, so Codex skips it and runs its tools unchecked; start `codex`, and choose \"Trust all and continue\" under \"Hooks need review\"",
+        file.path.display()
+    ))
 }
 
 /// Returns the program of a command line that [`shell_quote`] wrote.
