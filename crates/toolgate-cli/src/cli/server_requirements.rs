@@ -1,7 +1,7 @@
 //! What a server needs before it can start: its program, its directory and its secrets. Nothing is started.
 
 use crate::config::{ConfigValue, SecretUse, ServerSettings};
-use toolgate_guardian::{DEFAULT_ALLOWLIST, SpawnCommand, environment, find_program};
+use toolgate_guardian::{SpawnCommand, environment, find_program};
 
 /// Requirements of a server that are not met, each with what to do.
 #[derive(Debug, Default)]
@@ -55,12 +55,11 @@ fn missing_program(server: &ServerSettings) -> Option<String> {
     let path = path
         .filter_map(|(name, value)| Some((name.clone(), value.read().ok()?.reveal().to_owned())));
     let path: Vec<_> = path.collect();
-    let passed = server.env_pass.iter().map(String::as_str);
-    let allow: Vec<&str> = DEFAULT_ALLOWLIST.iter().copied().chain(passed).collect();
+    let passed: Vec<&str> = server.env_pass.iter().map(String::as_str).collect();
     let command = SpawnCommand {
         program: program.into(),
         args: Vec::new(),
-        env: environment(&allow, &path),
+        env: environment(&passed, &path),
         cwd: server.cwd.clone(),
     };
     find_program(command).err()

@@ -10,9 +10,7 @@ use tokio::{
     time::timeout,
 };
 use toolgate_auth::Secret;
-use toolgate_guardian::{
-    ChildExit, ChildProcess, DEFAULT_ALLOWLIST, Guardian, SpawnCommand, environment,
-};
+use toolgate_guardian::{ChildExit, ChildProcess, Guardian, SpawnCommand, environment};
 use toolgate_policy::SecretRedactor;
 
 /// Service name of Toolgate's entries in the keyring.
@@ -194,15 +192,10 @@ async fn run_tool(
     input: &[u8],
     guardian: &Guardian,
 ) -> Result<ToolOutput, String> {
-    let allow: Vec<&str> = DEFAULT_ALLOWLIST
-        .iter()
-        .copied()
-        .chain(KEYRING_VARIABLES)
-        .collect();
     let spawn = SpawnCommand {
         program: command[0].as_str().into(),
         args: command.iter().skip(1).map(Into::into).collect(),
-        env: environment(&allow, &[]),
+        env: environment(&KEYRING_VARIABLES, &[]),
         cwd: None,
     };
     let mut child: ChildProcess = guardian.spawn(spawn).await.map_err(|error| {

@@ -30,8 +30,9 @@ pub(super) struct ServerSection {
     /// Environment variables of the program, such as `{ NAME = "value", API_KEY = { file = "key" } }`.
     #[schemars(example = serde_json::json!({"NAME": "value"}))]
     pub(super) env: NamedSettings<ValueSource>,
-    /// Names of variables to pass on from the environment of `toolgate`. Otherwise the server gets only a few common
-    /// variables, such as `PATH`, and `TOOLGATE_PARENTS`.
+    /// Names of variables to pass on from the environment of `toolgate`. Otherwise the server gets only
+    /// common variables: `PATH`, `HOME`, the locale, `XDG_*_HOME`, those that name certificates, such as
+    /// `SSL_CERT_FILE` and `NODE_EXTRA_CA_CERTS`, proxies whose URL has no credentials, and `TOOLGATE_PARENTS`.
     #[schemars(example = ["NAME"])]
     pub(super) env_pass: Vec<String>,
     /// Working directory. Default: that of `toolgate`.

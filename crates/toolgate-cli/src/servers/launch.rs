@@ -9,9 +9,7 @@ use std::{sync::Arc, time::Duration};
 use tokio::io::{AsyncRead, AsyncWrite};
 use toolgate_auth::Secret;
 use toolgate_core::BoxFuture;
-use toolgate_guardian::{
-    ChildExit, ChildProcess, DEFAULT_ALLOWLIST, Error, Guardian, SpawnCommand, environment,
-};
+use toolgate_guardian::{ChildExit, ChildProcess, Error, Guardian, SpawnCommand, environment};
 
 /// Reads the secret or private key of our OAuth client at a server's authorization server, if it has one.
 ///
@@ -101,12 +99,11 @@ impl ProcessLauncher for Arc<Guardian> {
                 })?;
                 env.push((name.clone(), value.reveal().to_owned()));
             }
-            let passed = spec.pass_env.iter().map(String::as_str);
-            let allow: Vec<&str> = DEFAULT_ALLOWLIST.iter().copied().chain(passed).collect();
+            let passed: Vec<&str> = spec.pass_env.iter().map(String::as_str).collect();
             let spawn = SpawnCommand {
                 program: program.into(),
                 args: args.iter().map(Into::into).collect(),
-                env: environment(&allow, &env),
+                env: environment(&passed, &env),
                 cwd: spec.cwd.clone(),
             };
             match self.spawn(spawn).await {

@@ -4,6 +4,7 @@ use crate::help::{Family, SOON, Setup, TempDir, output, toolgate, until};
 use std::fs::Permissions;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
+use toolgate_guardian::DEFAULT_ALLOWLIST;
 
 /// Serving with this file must be refused with exit code 2 and one line that names the file and holds each word.
 #[track_caller]
@@ -84,11 +85,7 @@ fn t57_variables_that_load_code_do_not_pass_even_where_the_config_asks() {
         let names = Family::of(gate.pid()).variables_of("demo-server");
         names.filter(|names| !names.is_empty())
     });
-    let usual = [
-        "PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "SHELL",
-        "TERM",
-    ];
-    names.retain(|name| !usual.contains(&name.as_str()));
+    names.retain(|name| !DEFAULT_ALLOWLIST.contains(&name.as_str()));
     names.sort();
     // The last one is ours: behind which gateways it is.
     assert_eq!(names, ["ASKED_FOR", "OWN", "TOOLGATE_PARENTS"]);

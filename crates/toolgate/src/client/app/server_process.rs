@@ -23,7 +23,7 @@ use tokio::{
     time::timeout,
 };
 use toolgate_core::{Error, ErrorKind};
-use toolgate_guardian::{DEFAULT_ALLOWLIST, environment};
+use toolgate_guardian::environment;
 use toolgate_protocol::memory_budget::BudgetScope;
 
 /// Maximum length of a line of standard error, in bytes.
@@ -89,8 +89,7 @@ pub(super) fn start(
     let failed =
         |why: String| Error::new(ErrorKind::Upstream, format!("the server {server}: {why}"));
     let pass = settings.passed_variables.iter().map(String::as_str);
-    let allow: Vec<&str> = DEFAULT_ALLOWLIST.iter().copied().chain(pass).collect();
-    let env = environment(&allow, &settings.variables);
+    let env = environment(&pass.collect::<Vec<_>>(), &settings.variables);
     #[allow(
         clippy::disallowed_methods,
         reason = "an application has no guardian process; the server's process group ends with the client"
