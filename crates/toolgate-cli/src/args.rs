@@ -10,6 +10,7 @@ mod decisions;
 mod edit;
 mod examples;
 mod help;
+mod json;
 mod keys;
 mod log;
 mod uninstall;
@@ -20,6 +21,7 @@ pub(crate) use decisions::{
 };
 pub(crate) use edit::{AddOptions, DoctorOptions, InitOptions, ServerNames};
 pub(crate) use help::command as command_line;
+pub(crate) use json::{JsonOption, SchemaOptions};
 pub(crate) use keys::KeysCommand;
 pub(crate) use log::{LogOptions, LogsOptions};
 pub(crate) use uninstall::{UninstallOptions, UninstallPart};
@@ -77,6 +79,8 @@ pub(crate) enum ServiceCommand {
         /// The service of the whole system
         #[arg(long)]
         system: bool,
+        #[command(flatten)]
+        json: JsonOption,
     },
     /// Stop the service and delete its unit
     Uninstall {
@@ -115,13 +119,13 @@ pub(crate) enum CliCommand {
     ///
     /// A server that only starts is not down; one that needs a sign-in is. Also fails if a gateway cannot write its
     /// audit log, and while damage to an audit log is not acknowledged.
-    Status,
+    Status(JsonOption),
     /// List the tools of the running gateways
-    Tools,
+    Tools(JsonOption),
     /// List the resources and resource templates of the running gateways
-    Resources,
+    Resources(JsonOption),
     /// List the prompts of the running gateways
-    Prompts,
+    Prompts(JsonOption),
     /// Call a tool of a running gateway
     ///
     /// The result is printed as JSON. If the rules deny the call, the message names the rule.
@@ -153,9 +157,9 @@ pub(crate) enum CliCommand {
     /// The lines are stored in the data directory, so the command also works when no gateway runs.
     Logs(LogsOptions),
     /// List the newest calls and their state
-    Calls,
+    Calls(JsonOption),
     /// List the pending approvals
-    Inbox,
+    Inbox(JsonOption),
     /// Approve a pending call
     Approve(ApproveOptions),
     /// Deny a pending call
@@ -204,11 +208,7 @@ pub(crate) enum CliCommand {
     /// Delete a server's stored credentials and revoke them
     Logout(LogoutOptions),
     /// List the stored credentials: server, caller and scopes
-    Logins {
-        /// Print one JSON object per line
-        #[arg(long)]
-        json: bool,
-    },
+    Logins(JsonOption),
     /// Print a new sign-in link for the console
     Console {
         /// Name of the person who uses the link; decisions in that session are recorded under this name
@@ -243,6 +243,10 @@ pub(crate) enum CliCommand {
     ///
     /// Without a part, removes nothing. The program itself is removed with the tool that installed it.
     Uninstall(UninstallOptions),
+    /// Print the JSON Schema of what a command prints with --json
+    ///
+    /// Without COMMAND, lists the commands that have --json.
+    Schema(SchemaOptions),
     /// Print the completions of a shell
     ///
     /// The shell then completes the commands and options of toolgate. The examples show where each shell looks for them.
@@ -322,6 +326,9 @@ pub(crate) struct ImportOptions {
     /// Show the changes without writing them
     #[arg(long, conflicts_with = "yes")]
     pub(crate) dry_run: bool,
+    /// Print JSON; `toolgate schema` describes it
+    #[arg(long, requires = "dry_run")]
+    pub(crate) json: bool,
     /// Write the changes without asking
     #[arg(long)]
     pub(crate) yes: bool,
@@ -345,6 +352,8 @@ pub(crate) struct CheckOptions {
     /// Show how much memory the limits allow, and for what
     #[arg(long)]
     pub(crate) explain_memory: bool,
+    #[command(flatten)]
+    pub(crate) json: JsonOption,
 }
 
 /// Options of `toolgate serve`.
@@ -384,6 +393,8 @@ pub(crate) struct ExplainOptions {
     /// Arguments: a JSON object
     #[arg(value_name = "JSON", value_parser = object)]
     pub(crate) arguments: Option<String>,
+    #[command(flatten)]
+    pub(crate) json: JsonOption,
 }
 
 /// Options of `toolgate replay`.
@@ -395,6 +406,8 @@ pub(crate) struct ReplayOptions {
     /// Name of the caller, such as key:NAME [default: local@stdio, or hook@HOST for the host's own tools]
     #[arg(long, value_name = "CALLER")]
     pub(crate) caller: Option<String>,
+    #[command(flatten)]
+    pub(crate) json: JsonOption,
 }
 
 /// Listen options of the gateway.
@@ -414,7 +427,7 @@ pub(crate) struct ListenOptions {
 #[derive(Debug, Subcommand)]
 pub(crate) enum TasksCommand {
     /// List running tasks, and finished tasks with stored results
-    List,
+    List(JsonOption),
     /// Cancel a task
     Stop {
         /// ID of the call, as `toolgate tasks list` shows it
@@ -431,12 +444,16 @@ pub(crate) enum PinsCommand {
         /// Only definitions from this server
         #[arg(value_name = "SERVER")]
         server: Option<String>,
+        #[command(flatten)]
+        json: JsonOption,
     },
     /// Show the differences from the accepted definition
     Diff {
         /// Name of the definition, as `toolgate pins list` shows it
         #[arg(value_name = "SERVER.ITEM", value_parser = tool)]
         name: String,
+        #[command(flatten)]
+        json: JsonOption,
     },
     /// Accept the current definition
     Accept {
@@ -478,7 +495,7 @@ pub(crate) enum AuditCommand {
         /// Keep printing new records
         #[arg(short, long)]
         follow: bool,
-        /// Print the raw records, one JSON object per line
+        /// Print the raw records, one JSON object per line; `toolgate schema` describes them
         #[arg(long)]
         json: bool,
     },
@@ -510,6 +527,8 @@ pub(crate) enum AuditCommand {
         /// Default: `checkpoints` in the data directory, and the mirrors that the audit log names.
         #[arg(long, value_name = "PATH")]
         checkpoints: Vec<PathBuf>,
+        #[command(flatten)]
+        json: JsonOption,
     },
     /// Acknowledge damage to the audit log
     ///
@@ -543,7 +562,7 @@ pub(crate) struct AuditSearchOptions {
     /// Read all segments without the index, which could be tampered with to hide a record
     #[arg(long)]
     pub(crate) no_index: bool,
-    /// Print the raw records, one JSON object per line
+    /// Print the raw records, one JSON object per line; `toolgate schema` describes them
     #[arg(long)]
     pub(crate) json: bool,
 }

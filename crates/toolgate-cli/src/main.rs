@@ -28,6 +28,7 @@ mod responses;
 mod runtime;
 mod serve;
 mod servers;
+mod terminal;
 mod timestamp;
 
 use std::process::ExitCode;

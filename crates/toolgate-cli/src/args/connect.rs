@@ -8,6 +8,9 @@ pub(crate) struct ConnectOptions {
     /// Host, as `toolgate connect` lists it
     #[arg(value_name = "HOST")]
     pub(crate) host: Option<String>,
+    /// Print the list of hosts as JSON; `toolgate schema` describes it
+    #[arg(long, conflicts_with = "host")]
+    pub(crate) json: bool,
     /// Write into the host's file in the current directory, such as .mcp.json, for this project only
     #[arg(long, requires = "host")]
     pub(crate) project: bool,

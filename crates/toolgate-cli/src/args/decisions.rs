@@ -1,6 +1,6 @@
 //! Decisions on the command line: approvals, grants and freezes.
 
-use super::object;
+use super::{JsonOption, object};
 use clap::{Args, Subcommand};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -37,7 +37,7 @@ pub(crate) struct ApproveOptions {
 #[derive(Clone, Debug, Subcommand)]
 pub(crate) enum GrantsCommand {
     /// List remembered approvals with their last use
-    List,
+    List(JsonOption),
     /// Revoke one remembered approval, or all
     Revoke {
         /// ID of the remembered approval, as `toolgate grants list` shows it
@@ -81,7 +81,7 @@ pub(crate) enum FreezeCommand {
         reason: Option<String>,
     },
     /// List the active freezes
-    List,
+    List(JsonOption),
 }
 
 /// Commands of `toolgate thaw`.
@@ -115,7 +115,7 @@ impl FreezeTarget for FreezeCommand {
             FreezeCommand::Caller { name, .. } => Some(format!("caller {name}")),
             FreezeCommand::Server { id, .. } => Some(format!("server {id}")),
             FreezeCommand::All { .. } => Some("all".to_owned()),
-            FreezeCommand::List => None,
+            FreezeCommand::List(_) => None,
         }
     }
 }
@@ -137,7 +137,7 @@ impl FreezeCommand {
             FreezeCommand::Caller { reason, .. }
             | FreezeCommand::Server { reason, .. }
             | FreezeCommand::All { reason } => reason.as_deref(),
-            FreezeCommand::List => None,
+            FreezeCommand::List(_) => None,
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Commands that edit the config, and `toolgate doctor`.
 
+use super::JsonOption;
 use clap::Args;
 use std::path::PathBuf;
 
@@ -71,10 +72,6 @@ pub(crate) struct DoctorOptions {
     /// existing file is not replaced. [default: toolgate-report-TIME.md]
     #[arg(long, value_name = "FILE", conflicts_with = "json")]
     pub(crate) bundle: Option<Option<PathBuf>>,
-    /// Print one JSON object
-    ///
-    /// Keys: ok (no problem was found), config, data, and checks, a list with check, subject, state (ok, warning or
-    /// problem), message and lines, such as the last lines that a server wrote to stderr.
-    #[arg(long)]
-    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) json: JsonOption,
 }

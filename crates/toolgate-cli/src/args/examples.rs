@@ -99,6 +99,9 @@ toolgate service install --dry-run
 toolgate service install --system --config /etc/toolgate/toolgate.toml"),
     ("service status", "toolgate service status"),
     ("service uninstall", "toolgate service uninstall"),
+    ("schema", "\
+toolgate schema
+toolgate schema keys list"),
     ("completions", "\
 toolgate completions bash > ~/.local/share/bash-completion/completions/toolgate
 # In a directory of zsh's $fpath

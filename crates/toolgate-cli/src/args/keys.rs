@@ -1,6 +1,9 @@
 //! `toolgate keys`: API keys of callers.
 
-use super::decisions::{date, span};
+use super::{
+    JsonOption,
+    decisions::{date, span},
+};
 use clap::{Args, Subcommand};
 use std::time::{Duration, SystemTime};
 
@@ -41,11 +44,7 @@ pub(crate) enum KeysCommand {
         end: RequiredKeyExpiry,
     },
     /// List the API keys, without their values
-    List {
-        /// Print one JSON object per line
-        #[arg(long)]
-        json: bool,
-    },
+    List(JsonOption),
     /// Revoke an API key and end its sessions, streams and calls at once
     Revoke {
         /// Name of the key, as `toolgate keys list` shows it

@@ -32,6 +32,9 @@ pub(crate) struct LogsOptions {
     /// Keep printing new lines
     #[arg(short, long)]
     pub(crate) follow: bool,
+    /// Print one JSON object per line; `toolgate schema` describes it
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 impl LogOptions {

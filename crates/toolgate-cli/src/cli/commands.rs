@@ -2,6 +2,7 @@
 
 mod audit;
 mod call;
+mod calls;
 mod check;
 mod confirm;
 mod connect;
@@ -14,14 +15,17 @@ mod explain;
 mod hook;
 mod hook_setup;
 mod import;
+mod inbox;
 mod items;
 mod keys;
 mod login;
 mod logins;
 mod offline;
+pub(in crate::cli) mod outputs;
 mod pins;
 mod reload;
 mod replay;
+mod schema;
 mod server_logs;
 mod service;
 mod service_unit;
@@ -48,9 +52,9 @@ use std::{
     io::{self, Write},
     path::Path,
     process::ExitCode,
-    time::{Duration, SystemTime},
+    time::Duration,
 };
-use toolgate_core::{visible, visible_line};
+use toolgate_core::visible;
 use toolgate_protocol::plural::count_of;
 
 /// Failure of a command.
@@ -126,6 +130,7 @@ fn dispatch(cli: Cli) -> Result<ExitCode> {
         Some(CliCommand::Disconnect(wanted)) => disconnect::run(&place, wanted),
         Some(CliCommand::Uninstall(wanted)) => uninstall::run(&place, wanted),
         Some(CliCommand::Service(command)) => service::run(&place, *command),
+        Some(CliCommand::Schema(wanted)) => schema::run(wanted),
         Some(CliCommand::Completions { shell }) => shell_files::completions(*shell),
         Some(CliCommand::Man { command, dir }) => shell_files::man(command, dir.as_deref()),
         Some(CliCommand::Check(wanted)) => check::run(&place, wanted),
@@ -137,13 +142,25 @@ fn dispatch(cli: Cli) -> Result<ExitCode> {
         Some(CliCommand::Doctor(wanted)) => doctor::run(&place, wanted),
         Some(CliCommand::Import(wanted)) => import::run(&place, wanted),
         Some(CliCommand::Audit(wanted)) => audit::run(&place, &data()?, wanted),
-        Some(CliCommand::Status) => status::run(&GatewaySockets::find(&data()?)?),
+        Some(CliCommand::Status(output)) => {
+            status::run(&GatewaySockets::find(&data()?)?, output.json)
+        }
         Some(CliCommand::Logs(wanted)) => server_logs::run(&place, wanted),
-        Some(CliCommand::Tools) => items::run(&GatewaySockets::find(&data()?)?, "tools"),
-        Some(CliCommand::Resources) => items::run(&GatewaySockets::find(&data()?)?, "resources"),
-        Some(CliCommand::Prompts) => items::run(&GatewaySockets::find(&data()?)?, "prompts"),
-        Some(CliCommand::Calls) => calls(&GatewaySockets::find(&data()?)?),
-        Some(CliCommand::Inbox) => inbox(&GatewaySockets::find(&data()?)?),
+        Some(CliCommand::Tools(output)) => {
+            items::run(&GatewaySockets::find(&data()?)?, "tools", output.json)
+        }
+        Some(CliCommand::Resources(output)) => {
+            items::run(&GatewaySockets::find(&data()?)?, "resources", output.json)
+        }
+        Some(CliCommand::Prompts(output)) => {
+            items::run(&GatewaySockets::find(&data()?)?, "prompts", output.json)
+        }
+        Some(CliCommand::Calls(output)) => {
+            calls::run(&GatewaySockets::find(&data()?)?, output.json)
+        }
+        Some(CliCommand::Inbox(output)) => {
+            inbox::run(&GatewaySockets::find(&data()?)?, output.json)
+        }
         Some(CliCommand::Reload) => reload::run(&GatewaySockets::find(&data()?)?),
         Some(CliCommand::Config(ConfigCommand::Schema)) => print(&config_schema_text()),
         Some(CliCommand::Keys(wanted)) => keys::run(&place, wanted),
@@ -151,7 +168,7 @@ fn dispatch(cli: Cli) -> Result<ExitCode> {
         Some(CliCommand::Tasks(command)) => tasks::run(&data()?, command),
         Some(CliCommand::Login(wanted)) => login::run(&place, wanted),
         Some(CliCommand::Logout(wanted)) => logins::sign_out(&place, wanted),
-        Some(CliCommand::Logins { json }) => logins::list(&place, *json),
+        Some(CliCommand::Logins(output)) => logins::list(&place, output.json),
         Some(CliCommand::Console { revoke: true, .. }) => revoke_console(&data()?),
         Some(CliCommand::Console { name, .. }) => console(&GatewaySockets::find(&data()?)?, name),
         Some(CliCommand::Approve(approve)) => decisions::approve(&data()?, approve),
@@ -314,57 +331,8 @@ fn collect_lists(gateways: &GatewaySockets, action: &str) -> Result<Vec<Value>> 
     Ok(lists.collect::<Result<Vec<_>>>()?.concat())
 }
 
-fn calls(gateways: &GatewaySockets) -> Result<ExitCode> {
-    let mut text = String::new();
-    for call in collect_lists(gateways, "calls")? {
-        let word = |key: &str| visible_line(call[key].as_str().unwrap_or_default());
-        let state = match call["outcome"].as_str() {
-            Some(outcome) => visible_line(outcome),
-            None => word("state"),
-        };
-        text.push_str(&format!(
-            "{} {state:<12} {}.{} for {} {}\n",
-            word("id"),
-            word("server"),
-            word("tool"),
-            word("caller"),
-            word("detail"),
-        ));
-    }
-    print(&text)
-}
-
-fn inbox(gateways: &GatewaySockets) -> Result<ExitCode> {
-    let pending = decisions::deduplicate(collect_lists(gateways, "inbox")?, "id");
-    if pending.is_empty() {
-        eprintln!("no calls are waiting for approval");
-    }
-    let now = SystemTime::now()
-        .duration_since(SystemTime::UNIX_EPOCH)
-        .map_or(0, |d| d.as_millis() as u64);
-    let mut text = String::new();
-    for one in pending {
-        let word = |key: &str| visible_line(one[key].as_str().unwrap_or_default());
-        let left = one["expires"].as_u64().unwrap_or(0).saturating_sub(now) / 1000;
-        text.push_str(&format!(
-            "{} {}.{} for {} ({left} s left) {}\n",
-            word("id"),
-            word("server"),
-            word("tool"),
-            word("caller"),
-            visible(
-                &one["arguments_raw"]
-                    .as_str()
-                    .unwrap_or_default()
-                    .replace('\n', " ")
-            ),
-        ));
-    }
-    print(&text)
-}
-
 /// Writes output to stdout. A closed pipe is not an error.
-fn print(text: &str) -> Result<ExitCode> {
+pub(in crate::cli) fn print(text: &str) -> Result<ExitCode> {
     let mut out = io::stdout().lock();
     let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
     match written {

@@ -18,12 +18,13 @@ mod sessions;
 mod tally;
 mod transcript;
 
-use crate::runtime::offline::OfflineView;
+use crate::{cli::progress::ProgressLine, runtime::offline::OfflineView};
 use recorded::RecordedCall;
-pub(crate) use sessions::evaluate_sessions;
+pub(crate) use sessions::{ReplayOutput, evaluate_sessions};
 use std::{collections::HashSet, io, path::Path, time::SystemTime};
-pub(crate) use tally::HistoryTally;
+pub(crate) use tally::{HistoryOutput, HistoryTally};
 use toolgate_journal::read::AuditFollower;
+use toolgate_protocol::plural::count_of;
 pub(crate) use transcript::transcript_files;
 
 /// Filter for recorded calls.
@@ -48,6 +49,7 @@ pub(crate) async fn evaluate_history(
 ) -> io::Result<HistoryTally> {
     let now = crate::timestamp::millis(SystemTime::now()).saturating_mul(1000);
     let (mut tally, mut seen) = (HistoryTally::default(), HashSet::new());
+    let progress = ProgressLine::start("Reading the audit log");
     let mut follower = AuditFollower::from_start(dir);
     loop {
         let lines = follower.poll()?;
@@ -56,6 +58,10 @@ pub(crate) async fn evaluate_history(
         }
         // Records written meanwhile are ignored, so that this ends.
         let meant = |ts: u64| (wanted.since..=now).contains(&ts);
+        progress.set(format!(
+            "Reading the audit log: {}",
+            count_of(tally.calls(), "call")
+        ));
         for line in lines.iter().filter(|line| meant(line.ts)) {
             let Some(call) = RecordedCall::read(&line.event, line.ts, &line.fields) else {
                 continue;

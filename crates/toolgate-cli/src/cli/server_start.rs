@@ -2,18 +2,19 @@
 //! `import`.
 
 use crate::{
+    cli::progress::ProgressLine,
     config::Config,
     oauth::{self, SignInInstructions},
     runtime::compose,
-    servers::{ServerSpec, ServerStatus, ServerSupervisor},
+    servers::{ServerSpec, ServerState, ServerStatus, ServerSupervisor},
 };
 use futures_util::future::join_all;
 use std::{path::Path, sync::Arc, time::Duration};
 use toolgate_core::{Caller, Catalog, ItemKind, ListRequest, Pipeline, Service};
 use toolgate_guardian::Guardian;
-use toolgate_protocol::memory_budget::MemoryBudget;
+use toolgate_protocol::{memory_budget::MemoryBudget, plural::count_of};
 
-/// Interval at which the progress is reported.
+/// Interval at which the progress is updated.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Servers after a start, which have been stopped again.
@@ -46,7 +47,8 @@ pub(crate) fn start_guardian() -> Result<Guardian, String> {
 }
 
 /// Starts the servers, lists their items of these kinds once through a pipeline, and stops them. Each server may use its full start
-/// timeout. Meanwhile the status is reported regularly.
+/// timeout. Meanwhile the terminal
+/// shows the servers that are still starting.
 ///
 /// # Errors
 /// The servers cannot be started at all.
@@ -56,8 +58,9 @@ pub(crate) async fn start_and_list(
     data: &Path,
     kinds: &[ItemKind],
     pipeline: impl FnOnce(Arc<dyn Service>) -> Pipeline,
-    mut progress: impl FnMut(&[ServerStatus]),
 ) -> Result<StartedServers, String> {
+    // Its thread must not start before the guardian.
+    let progress = ProgressLine::start(start_text(config.servers.iter().map(|server| &*server.id)));
     let supervisor = ServerSupervisor::new(Arc::new(guardian));
     let room = MemoryBudget::new(config.limits.memory_bytes);
     let instructions = SignInInstructions::default();
@@ -83,7 +86,7 @@ pub(crate) async fn start_and_list(
     let lists = loop {
         tokio::select! {
             lists = &mut lists => break lists,
-            _ = ticks.tick() => progress(&supervisor.status()),
+            _ = ticks.tick() => show_progress(&progress, &supervisor.status()),
         }
     };
     let status = supervisor.status();
@@ -95,4 +98,22 @@ pub(crate) async fn start_and_list(
         lists: lists.collect::<Result<_, _>>()?,
         status,
     })
+}
+
+/// Shows the servers that are still starting.
+fn show_progress(progress: &ProgressLine, status: &[ServerStatus]) {
+    let starting = status
+        .iter()
+        .filter(|server| server.state == ServerState::Starting);
+    let names = starting.map(|server| &*server.id);
+    progress.set(match names.clone().next() {
+        Some(_) => start_text(names),
+        None => "Listing the items of the servers".to_owned(),
+    });
+}
+
+fn start_text<'a>(servers: impl Iterator<Item = &'a str>) -> String {
+    let names: Vec<&str> = servers.collect();
+    let count = count_of(names.len() as u64, "server");
+    format!("Starting {count}: {}", names.join(", "))
 }

@@ -18,7 +18,7 @@ pub(crate) use format::LogFormat;
 
 use local_time::LocalClock;
 use std::{
-    io::{self, IsTerminal, Write},
+    io::{self, Write},
     path::PathBuf,
     sync::OnceLock,
     time::{Duration, SystemTime},
@@ -74,7 +74,7 @@ pub(crate) fn start(settings: EventLogSettings) -> Result<(), String> {
     }
     let mut lines = LineWriter {
         format: settings.format,
-        color: file.is_none() && wants_color(),
+        color: file.is_none() && crate::terminal::wants_color(&io::stderr()),
         file,
         clock: LocalClock::default(),
         file_failed: false,
@@ -199,10 +199,4 @@ impl LineWriter {
 /// Writes text to standard error. A closed terminal is no reason to end, as `eprintln` would.
 fn write_to_stderr(text: &str) {
     let _ = io::stderr().lock().write_all(text.as_bytes());
-}
-
-fn wants_color() -> bool {
-    let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
-    let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
-    io::stderr().is_terminal() && !is_set("NO_COLOR") && !is_dumb
 }

@@ -8,7 +8,6 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use toolgate_core::{
     Call, Caller, Catalog, DecisionStep, DryRun, Item, ItemKind, Json, Op, PredictedOutcome,
-    visible, visible_line,
 };
 use toolgate_protocol::json::JsonKind;
 
@@ -163,7 +162,7 @@ pub(crate) fn add_authentication(
 }
 
 /// Formats scopes with their noun: `the scope a`, `the scopes a b`.
-fn scope_phrase<T: AsRef<str>>(scopes: &[T]) -> String {
+pub(crate) fn scope_phrase<T: AsRef<str>>(scopes: &[T]) -> String {
     let names: Vec<&str> = scopes.iter().map(AsRef::as_ref).collect();
     let plural = if names.len() == 1 { "" } else { "s" };
     format!("the scope{plural} {}", names.join(" "))
@@ -175,27 +174,6 @@ pub(crate) fn to_json(way: &DryRun, needs: &[String]) -> Value {
     let steps =
         steps.map(|step| json!({"by": step.policy, "verdict": step.decision, "why": step.reason}));
     json!({"steps": steps.collect::<Value>(), "verdict": way.outcome.as_str(), "scopes": needs})
-}
-
-/// Renders a dry run for the terminal, one line per step. The last line names the source of the definitions (`from`).
-pub(crate) fn render(way: &Value, from: &str) -> String {
-    let mut text = String::new();
-    for step in way["steps"].as_array().into_iter().flatten() {
-        let word = |key: &str| visible_line(step[key].as_str().unwrap_or_default());
-        let line = format!("{:<10} {:<8} {}", word("by"), word("verdict"), word("why"));
-        text.push_str(&format!("{}\n", line.trim_end()));
-    }
-    let verdict = way["verdict"].as_str().map(visible).unwrap_or_default();
-    let needs = way["scopes"].as_array().into_iter().flatten();
-    let needs: Vec<&str> = needs.filter_map(Value::as_str).collect();
-    let needs = match needs.is_empty() {
-        true => String::new(),
-        false => format!(", if the token has {}", visible_line(&scope_phrase(&needs))),
-    };
-    text.push_str(&format!(
-        "decision: {verdict}{needs} ({from}; nothing was called)\n"
-    ));
-    text
 }
 
 /// Returns the most similar name for a "did you mean" hint, if it is similar enough. If the name has the right server

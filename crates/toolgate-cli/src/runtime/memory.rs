@@ -3,7 +3,12 @@
 //! The formula is in `docs/limits.md`. All long messages share one budget; short ones are bounded by the number of
 //! their owners. The bound is far above the usual consumption and is never exceeded.
 
-use crate::config::Config;
+use crate::{
+    cli::output::{OutputTable, TableColumn},
+    config::Config,
+};
+use schemars::JsonSchema;
+use serde::Serialize;
 use toolgate_protocol::memory_budget::MAX_UNCOUNTED_BYTES;
 
 const KIB: u64 = 1 << 10;
@@ -31,6 +36,7 @@ const DPOP_PROOF_BYTES: u64 = 144;
 const ISSUER_ANSWER_BYTES: u64 = 32 * MIB;
 
 /// One component of the memory bound.
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub(crate) struct MemoryComponent {
     /// User of the memory.
     pub(crate) component: &'static str,
@@ -155,20 +161,39 @@ pub(crate) fn summary(config: &Config) -> String {
     )
 }
 
-/// Formats each component of the memory bound, the largest first, and the sum.
-pub(crate) fn breakdown(config: &Config) -> String {
-    let mut parts = components(config);
-    parts.sort_by_key(|part| std::cmp::Reverse(part.bytes));
-    let line = |part: &MemoryComponent| {
-        format!(
-            "{:>10}  {:<26} {}\n",
-            format_bytes(part.bytes),
-            part.component,
-            part.formula
-        )
-    };
-    let lines: String = parts.iter().map(line).collect();
-    format!("{lines}{:>10}  total\n", format_bytes(bound_bytes(config)))
+/// Memory bound of a config.
+#[derive(Clone, Debug, JsonSchema, Serialize)]
+pub(crate) struct MemoryOutput {
+    /// Sum in bytes.
+    bytes: u64,
+    /// Components, the largest first.
+    components: Vec<MemoryComponent>,
+}
+
+/// Returns each component of the memory bound, the largest first, and the sum.
+pub(crate) fn output(config: &Config) -> MemoryOutput {
+    let mut components = components(config);
+    components.sort_by_key(|part| std::cmp::Reverse(part.bytes));
+    let bytes = bound_bytes(config);
+    MemoryOutput { bytes, components }
+}
+
+impl MemoryOutput {
+    /// Formats a line for each component, and the sum.
+    pub(crate) fn text(&self) -> String {
+        let mut table =
+            OutputTable::new(&[TableColumn::Whole, TableColumn::Whole, TableColumn::Wrap]);
+        let bytes = |bytes| format!("{:>10}", format_bytes(bytes));
+        for part in &self.components {
+            table.add([
+                bytes(part.bytes),
+                part.component.to_owned(),
+                part.formula.to_owned(),
+            ]);
+        }
+        table.add([bytes(self.bytes), "total".to_owned(), String::new()]);
+        table.text()
+    }
 }
 
 /// Formats a number of bytes, rounded up: `12.0 MiB`, `3.5 GiB`.
@@ -207,7 +232,7 @@ mod tests {
         assert_eq!(of(&|limits| limits.body_bytes += 1), before);
         assert_eq!(of(&|limits| limits.call_seconds += 1), before);
         assert!(before < 1024 * MIB, "{}", format_bytes(before));
-        assert!(breakdown(&config).contains("total"));
+        assert!(output(&config).text().contains("total"));
         assert_eq!(format_bytes(1), "0.1 MiB");
         assert_eq!(format_bytes(3 << 29), "1.5 GiB");
     }

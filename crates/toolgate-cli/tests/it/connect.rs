@@ -73,14 +73,15 @@ impl Home {
 
     /// The known hosts: the words that name each, its state and its file.
     fn hosts(&self) -> Vec<(Vec<String>, String, PathBuf)> {
-        let list = self.prints(&["connect"]);
-        let row = |line: &str| {
-            let (row, file) = line.split_once(" /").unwrap();
-            let (id, state) = row.split_at(26);
-            let words = id.split_whitespace().map(str::to_owned).collect();
-            (words, state.trim().to_owned(), Path::new("/").join(file))
+        let list = self.prints(&["connect", "--json"]);
+        let list: Vec<Value> = serde_json::from_str(&list).unwrap();
+        let text = |row: &Value, key: &str| row[key].as_str().unwrap().to_owned();
+        let row = |row: &Value| {
+            let project = (row["project"] == true).then(|| "--project".to_owned());
+            let words = [text(row, "host")].into_iter().chain(project).collect();
+            (words, text(row, "state"), PathBuf::from(text(row, "file")))
         };
-        list.lines().map(row).collect()
+        list.iter().map(row).collect()
     }
 }
 

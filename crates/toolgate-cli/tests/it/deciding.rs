@@ -274,7 +274,7 @@ fn what_is_frozen_stands_still_in_all_processes() {
     let gate = Setup::demo().start_in(data);
     let add = || result(ask(gate.port, "demo_add", json!({"a": 1, "b": 2})));
     assert!(add().to_string().contains("we look into it"));
-    assert!(gate.cli(&["freeze", "list"]).contains("server demo since"));
+    assert!(gate.cli(&["freeze", "list"]).contains("server demo  since"));
     gate.cli(&["thaw", "server", "demo"]);
     assert_ne!(add()["isError"], true);
     assert!(refused(&gate, &["thaw", "all"]).contains("not frozen"));

@@ -240,7 +240,7 @@ fn one_bad_definition_leaves_all_other_tools_usable_in_every_revision() {
     let tools = gate.cli(&["tools"]);
     for line in ["odd.string", "odd.secret"] {
         let line = tools.lines().find(|one| one.starts_with(line)).unwrap();
-        assert!(line.contains("withheld: the root \"type\""), "{line}");
+        assert!(line.contains("withheld  the root \"type\""), "{line}");
     }
     let ill = tools
         .lines()

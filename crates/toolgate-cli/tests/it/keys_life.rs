@@ -131,14 +131,18 @@ fn a_key_that_ends_soon_is_told_of_and_put_off() {
     );
     assert_eq!(recorded(&gate, "extended").len(), 1);
     let json = gate.cli(&["keys", "list", "--json"]);
-    let keys: Vec<Value> = json
-        .lines()
-        .map(|l| serde_json::from_str(l).unwrap())
-        .collect();
+    let keys: Vec<Value> = serde_json::from_str(&json).unwrap();
     assert_eq!(keys.len(), 2, "{json}");
-    assert!(keys[0]["name"] == "ann" && keys[0]["expires"].is_null() && keys[0]["over"].is_null());
     assert!(
-        keys[1]["expires"].is_u64() && !json.contains("tg_"),
+        keys[0]["name"] == "ann"
+            && keys[0]["expires_at"].is_null()
+            && keys[0]["end_reason"].is_null()
+    );
+    assert!(
+        keys[1]["expires_at"]
+            .as_str()
+            .is_some_and(|at| at.ends_with('Z'))
+            && !json.contains("tg_"),
         "{json}"
     );
     let late = gate.run(&["keys", "extend", "nobody", "--expires", "1d"]);

@@ -48,6 +48,7 @@ mod hostile_config;
 mod imports;
 mod issuers;
 mod items;
+mod json_outputs;
 mod keyring;
 mod keys;
 mod keys_life;

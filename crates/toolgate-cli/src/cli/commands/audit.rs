@@ -5,9 +5,14 @@ mod formats;
 mod index;
 mod readable;
 mod search;
+mod verify_output;
 
 use super::{CommandError, DataLocation, Result, offline, print};
-use crate::args::AuditCommand;
+use crate::{
+    args::AuditCommand,
+    cli::{output::print_json, progress::ProgressLine},
+};
+pub(crate) use readable::AuditRecordOutput;
 use std::{
     io,
     path::{Path, PathBuf},
@@ -20,6 +25,8 @@ use toolgate_journal::{
     read::{self, AuditFollower, SegmentLine},
     verify::{AuditCheck, AuditVerdict},
 };
+
+pub(crate) use verify_output::VerifyOutput;
 
 /// Exit code of a verification that found no damage but lacks evidence.
 const EXIT_CANNOT_TELL: u8 = 3;
@@ -39,7 +46,11 @@ pub(super) fn run(place: &DataLocation<'_>, data: &Path, audit: &AuditCommand) -
             since,
             cursor,
         } => export::run(&dir, *format, *since, cursor.as_deref()),
-        AuditCommand::Verify { key, checkpoints } => verify(&dir, key, checkpoints),
+        AuditCommand::Verify {
+            key,
+            checkpoints,
+            json,
+        } => verify(&dir, key, checkpoints, json.json),
         AuditCommand::Acknowledge => acknowledge(place, data, &dir),
         AuditCommand::Key => {
             let key = public_key(&dir, &FileDisk).map_err(|e| e.to_string())?;
@@ -64,11 +75,14 @@ fn unreadable(dir: &Path) -> impl Fn(io::Error) -> CommandError + use<'_> {
     }
 }
 
-fn verify(dir: &Path, keys: &[String], places: &[PathBuf]) -> Result<ExitCode> {
+fn verify(dir: &Path, keys: &[String], places: &[PathBuf], json: bool) -> Result<ExitCode> {
     let mut check = AuditCheck::new(dir);
     check.keys = keys.to_vec();
     check.mirrors = places.to_vec();
-    let report = match check.run() {
+    let progress = ProgressLine::start("Verifying the audit log");
+    let report = check.run();
+    drop(progress);
+    let report = match report {
         Ok(report) => report,
         Err(error) => {
             let dir = dir.display();
@@ -79,7 +93,10 @@ fn verify(dir: &Path, keys: &[String], places: &[PathBuf]) -> Result<ExitCode> {
             return Ok(ExitCode::from(EXIT_CANNOT_TELL));
         }
     };
-    print(&format!("{}\n", visible_lines(&report.to_string())))?;
+    match json {
+        true => print_json(&VerifyOutput::new(&report))?,
+        false => print(&format!("{}\n", visible_lines(&report.to_string())))?,
+    };
     Ok(match report.verdict() {
         AuditVerdict::Intact => ExitCode::SUCCESS,
         AuditVerdict::Broken => ExitCode::FAILURE,

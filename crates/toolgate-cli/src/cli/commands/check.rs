@@ -7,6 +7,7 @@ use super::{
 };
 use crate::{
     args::CheckOptions,
+    cli::output::print_json,
     cli::override_lint,
     cli::server_requirements::UnmetRequirements,
     cli::server_start::{start_and_list, start_guardian},
@@ -15,9 +16,11 @@ use crate::{
     config::Config,
     operator::api::note_lines,
     runtime::compose,
-    runtime::memory,
+    runtime::memory::{self, MemoryOutput},
     runtime::offline::{DefinitionChoice, OfflineView},
 };
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::{path::Path, process::ExitCode};
 use toolgate_core::{DefinitionNote, Item, ItemKind, NoteAction, visible, visible_line};
 use toolgate_protocol::plural::count_of;
@@ -69,21 +72,58 @@ pub(super) fn run(place: &DataLocation<'_>, wanted: &CheckOptions) -> Result<Exi
     {
         eprintln!("toolgate: {}", visible(text));
     }
-    if wanted.explain_memory {
-        print(&memory::breakdown(&config))?;
-    }
-    print(&format!(
-        "valid: {}, {} in {}\n",
-        count_of(config.servers.len() as u64, "server"),
-        count_of(config.rules.len() as u64, "rule"),
-        visible_line(&source(&config))
-    ))?;
-    let bad = !found.failed.is_empty() || (wanted.strict && !found.notes.is_empty());
+    let output = CheckOutput {
+        config: source(&config),
+        servers: config.servers.len() as u64,
+        rules: config.rules.len() as u64,
+        notes: found.notes,
+        unchecked: found.unchecked,
+        failed: found.failed,
+        memory: wanted.explain_memory.then(|| memory::output(&config)),
+    };
+    match wanted.json.json {
+        true => print_json(&output)?,
+        false => print(&output.text())?,
+    };
+    let bad = !output.failed.is_empty() || (wanted.strict && !output.notes.is_empty());
     Ok(if bad {
         ExitCode::FAILURE
     } else {
         ExitCode::SUCCESS
     })
+}
+
+/// Valid config, and what the check found.
+#[derive(Clone, Debug, JsonSchema, Serialize)]
+pub(crate) struct CheckOutput {
+    /// File of the config, or `the built-in config`.
+    config: String,
+    /// Number of enabled servers.
+    servers: u64,
+    /// Number of rules.
+    rules: u64,
+    /// Settings without effect; with `--strict`, they make the check fail.
+    notes: Vec<String>,
+    /// Parts that were not checked, and why.
+    unchecked: Vec<String>,
+    /// Servers that cannot start or are unavailable; they make the check fail.
+    failed: Vec<String>,
+    /// Memory that the limits allow; only with `--explain-memory`.
+    memory: Option<MemoryOutput>,
+}
+
+impl CheckOutput {
+    /// Returns the text for stdout; the findings are on stderr.
+    fn text(&self) -> String {
+        let memory = self.memory.as_ref().map(MemoryOutput::text);
+        format!(
+            "{}valid: {}, {} in {}\n",
+            memory.unwrap_or_default(),
+            count_of(self.servers, "server"),
+            count_of(self.rules, "rule"),
+            visible_line(&self.config)
+        )
+    }
 }
 
 /// Findings of the check.
@@ -141,14 +181,9 @@ fn stored_items(
 fn listed_items(config: &Config, data: &Path, found: &mut CheckFindings) -> Result<OfferedNames> {
     let guardian = start_guardian()?;
     let runtime = runtime()?;
-    let started = start_and_list(
-        guardian,
-        config,
-        data,
-        &ItemKind::ALL,
-        |servers| compose::definition_pipeline(config, servers),
-        |_| {},
-    );
+    let started = start_and_list(guardian, config, data, &ItemKind::ALL, |servers| {
+        compose::definition_pipeline(config, servers)
+    });
     let started = runtime.block_on(started);
     runtime.shutdown_background();
     let started = started?;

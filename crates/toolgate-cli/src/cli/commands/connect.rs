@@ -3,6 +3,7 @@
 use super::{CommandError, Result, data_dir::DataLocation, hook_setup, import, own_program, print};
 use crate::{
     args::{ConnectOptions, ImportOptions},
+    cli::output::{OutputTable, TableColumn, print_json},
     config::{ConfigSource, nearest_names},
     file_diff::unified_diff,
     hosts::{
@@ -10,12 +11,14 @@ use crate::{
         HostScope, HostTarget, StoredServer, TakenServer, digest_digits, http_entry, process_entry,
     },
 };
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::{env, process::ExitCode};
 
 /// Connects a host, or lists the hosts.
 pub(super) fn run(place: &DataLocation<'_>, options: &ConnectOptions) -> Result<ExitCode> {
     let Some(id) = &options.host else {
-        return list(place);
+        return list(place, options.json);
     };
     if options.hooks {
         return hook_setup::connect(place, options);
@@ -141,6 +144,7 @@ fn move_servers(
     let wanted = ImportOptions {
         files: vec![target.file.path.clone()],
         dry_run: options.dry_run,
+        json: false,
         yes: !options.dry_run,
         keyring: false,
         no_start: true,
@@ -223,27 +227,56 @@ fn gateway_entry(
     http_entry(host, &url, options.token_env.as_deref()).map_err(CommandError::Usage)
 }
 
+/// Host that the gateway can be connected to.
+#[derive(Clone, Debug, JsonSchema, Serialize)]
+pub(crate) struct HostOutput {
+    /// Host, as `toolgate connect` takes it.
+    host: &'static str,
+    /// Name of the program.
+    name: &'static str,
+    /// True for the file of the project in the current directory (`--project`).
+    project: bool,
+    /// `connected`, `not connected`, `no file` or `unreadable`.
+    state: &'static str,
+    /// Config of the host.
+    file: String,
+}
+
 /// Lists the hosts, their files and whether they are connected.
-fn list(place: &DataLocation<'_>) -> Result<ExitCode> {
+fn list(place: &DataLocation<'_>, json: bool) -> Result<ExitCode> {
     let (store, places) = (ConnectionStore::new(&place.data()?), host_places()?);
-    let mut text = String::new();
+    let mut hosts = Vec::new();
     for host in HOSTS {
-        for (scope, label) in [(HostScope::User, ""), (HostScope::Project, " --project")] {
+        for scope in [HostScope::User, HostScope::Project] {
             let Ok(target) = HostTarget::find(host, scope, &places) else {
                 continue;
             };
-            let state = state(&store, &target);
-            if scope == HostScope::Project && state == "no file" {
+            let (state, project) = (state(&store, &target), scope == HostScope::Project);
+            if project && state == "no file" {
                 continue;
             }
-            let id = format!("{}{label}", host.id);
-            text.push_str(&format!(
-                "{id:<26} {state:<14} {}\n",
-                target.file.path.display()
-            ));
+            hosts.push(HostOutput {
+                host: host.id,
+                name: host.name,
+                project,
+                state,
+                file: target.file.path.display().to_string(),
+            });
         }
     }
-    print(&text)
+    if json {
+        return print_json(&hosts);
+    }
+    let mut table = OutputTable::new(&[TableColumn::Whole, TableColumn::State, TableColumn::Whole]);
+    for one in &hosts {
+        let label = if one.project { " --project" } else { "" };
+        table.add([
+            format!("{}{label}", one.host),
+            one.state.to_owned(),
+            one.file.clone(),
+        ]);
+    }
+    print(&table.text())
 }
 
 /// Returns whether a host is connected, as a word for the list.

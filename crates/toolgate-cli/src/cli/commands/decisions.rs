@@ -3,10 +3,12 @@
 use super::{Result, collect_lists, print, send_by_id};
 use crate::{
     args::{ApproveOptions, FreezeCommand, FreezeTarget, GrantsCommand, ThawCommand},
+    cli::output::{OutputTable, OutputTime, TableColumn, print_json, read_answer},
     operator::control::GatewaySockets,
-    timestamp::format_timestamp,
     timestamp::millis,
 };
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::{path::Path, process::ExitCode, time::SystemTime};
 use toolgate_core::visible_line;
@@ -50,7 +52,7 @@ fn send_and_confirm(data: &Path, action: &str, with: &Value, words: &str) -> Res
 /// Runs `toolgate grants`.
 pub(super) fn grants(data: &Path, grants: &GrantsCommand) -> Result<ExitCode> {
     match grants {
-        GrantsCommand::List => list(data),
+        GrantsCommand::List(output) => list(data, output.json),
         GrantsCommand::Revoke { id, all } => {
             let with = json!({"id": id, "all": all});
             let what = id.as_deref().unwrap_or("all grants");
@@ -61,6 +63,9 @@ pub(super) fn grants(data: &Path, grants: &GrantsCommand) -> Result<ExitCode> {
 
 /// Runs `toolgate freeze`.
 pub(super) fn freeze(data: &Path, freeze: &FreezeCommand) -> Result<ExitCode> {
+    if let FreezeCommand::List(output) = freeze {
+        return frozen(data, output.json);
+    }
     match freeze.target() {
         Some(what) => {
             let with = json!({"what": what, "reason": freeze.reason()});
@@ -71,7 +76,7 @@ pub(super) fn freeze(data: &Path, freeze: &FreezeCommand) -> Result<ExitCode> {
             }
             Ok(ExitCode::SUCCESS)
         }
-        None => frozen(data),
+        None => Ok(ExitCode::SUCCESS),
     }
 }
 
@@ -82,67 +87,118 @@ pub(super) fn thaw(data: &Path, thaw: &ThawCommand) -> Result<ExitCode> {
     send_and_confirm(data, "thaw", &json!({"what": what}), &words)
 }
 
-fn list(data: &Path) -> Result<ExitCode> {
+/// Remembered approval.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, Serialize)]
+#[serde(default)]
+pub(crate) struct GrantOutput {
+    id: String,
+    /// Caller; `null` for all callers.
+    caller: Option<String>,
+    /// Server in the config.
+    server: String,
+    /// Name on the server.
+    tool: String,
+    /// Person who approved, and the channel.
+    #[serde(rename(deserialize = "by"))]
+    approver: String,
+    #[serde(rename(deserialize = "made"))]
+    created_at: OutputTime,
+    #[serde(rename(deserialize = "until"))]
+    expires_at: OutputTime,
+    /// Maximum number of calls; `null` for any number.
+    #[serde(rename(deserialize = "uses"))]
+    max_uses: Option<u64>,
+    /// Number of calls so far.
+    used: u64,
+    #[serde(rename(deserialize = "last"))]
+    last_used_at: Option<OutputTime>,
+    /// CEL condition that the calls match.
+    #[serde(rename(deserialize = "when"))]
+    condition: Option<String>,
+    /// Why it is no longer valid, such as `expired`; `null` if it is.
+    #[serde(rename(deserialize = "over"))]
+    end_reason: Option<String>,
+}
+
+/// Active freeze.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, Serialize)]
+#[serde(default)]
+pub(crate) struct FreezeOutput {
+    /// `all`, `caller NAME` or `server NAME`.
+    #[serde(rename(deserialize = "what"))]
+    target: String,
+    reason: Option<String>,
+    /// Person who froze it, and the channel.
+    by: String,
+    #[serde(rename(deserialize = "since"))]
+    frozen_at: OutputTime,
+}
+
+fn list(data: &Path, json: bool) -> Result<ExitCode> {
     let grants = deduplicate(collect_lists(&GatewaySockets::find(data)?, "grants")?, "id");
+    let grants = grants.into_iter().map(read_answer);
+    let grants = grants.collect::<Result<Vec<GrantOutput>>>()?;
+    if json {
+        return print_json(&grants);
+    }
     if grants.is_empty() {
         eprintln!("no approvals are remembered");
     }
-    print(&grants.iter().map(grant).collect::<String>())
+    let mut table = OutputTable::new(&[TableColumn::Whole, TableColumn::Wrap]);
+    for grant in &grants {
+        table.add([visible_line(&grant.id), grant_text(grant)]);
+    }
+    print(&table.text())
 }
 
-fn grant(grant: &Value) -> String {
-    let word = |key: &str| visible_line(grant[key].as_str().unwrap_or_default());
-    let caller = match grant["caller"].as_str() {
-        Some(caller) => visible_line(caller),
-        None => "all callers".to_owned(),
+fn grant_text(grant: &GrantOutput) -> String {
+    let caller = grant.caller.as_deref().map(visible_line);
+    let caller = caller.unwrap_or_else(|| "all callers".to_owned());
+    let holds = match &grant.end_reason {
+        Some(over) => visible_line(over),
+        None => format!("until {}", grant.expires_at),
     };
-    let holds = match grant["over"].as_str() {
-        Some(over) => over.to_owned(),
-        None => format!("until {}", format_timestamp(&grant["until"])),
+    let used = match grant.max_uses {
+        None => format!("used {}", count_of(grant.used, "time")),
+        Some(most) => format!("used {} of {}", grant.used, count_of(most, "time")),
     };
-    let used = match (grant["used"].as_u64().unwrap_or(0), &grant["uses"]) {
-        (used, Value::Null) => format!("used {}", count_of(used, "time")),
-        (used, most) => {
-            let most = count_of(most.as_u64().unwrap_or(0), "time");
-            format!("used {used} of {most}")
-        }
-    };
-    let last = match &grant["last"] {
-        Value::Null => String::new(),
-        last => format!(", last {}", format_timestamp(last)),
-    };
-    let when = match grant["when"].as_str() {
-        Some(when) => format!(" when {}", visible_line(when)),
-        None => String::new(),
-    };
-    let (server, tool) = (word("server"), word("tool"));
+    let last = grant.last_used_at.map(|last| format!(", last {last}"));
+    let when = grant.condition.as_deref();
+    let when = when.map(|when| format!(" when {}", visible_line(when)));
     format!(
-        "{} {server}.{tool} for {caller}{when}; {holds}; {used}{last}; by {}\n",
-        word("id"),
-        word("by")
+        "{}.{} for {caller}{}; {holds}; {used}{}; by {}",
+        visible_line(&grant.server),
+        visible_line(&grant.tool),
+        when.unwrap_or_default(),
+        last.unwrap_or_default(),
+        visible_line(&grant.approver)
     )
 }
 
-fn frozen(data: &Path) -> Result<ExitCode> {
-    let freezes = deduplicate(
-        collect_lists(&GatewaySockets::find(data)?, "freezes")?,
-        "what",
-    );
+fn frozen(data: &Path, json: bool) -> Result<ExitCode> {
+    let gateways = GatewaySockets::find(data)?;
+    let freezes = deduplicate(collect_lists(&gateways, "freezes")?, "what");
+    let freezes = freezes.into_iter().map(read_answer);
+    let freezes = freezes.collect::<Result<Vec<FreezeOutput>>>()?;
+    if json {
+        return print_json(&freezes);
+    }
     if freezes.is_empty() {
         eprintln!("nothing is frozen");
     }
-    let line = |freeze: &Value| {
-        let word = |key: &str| visible_line(freeze[key].as_str().unwrap_or_default());
-        let since = format_timestamp(&freeze["since"]);
-        let line = format!(
-            "{} since {since} by {}: {}",
-            word("what"),
-            word("by"),
-            word("reason")
-        );
-        format!("{}\n", line.trim_end_matches([':', ' ']))
-    };
-    print(&freezes.iter().map(line).collect::<String>())
+    let mut table = OutputTable::new(&[TableColumn::Whole, TableColumn::Wrap]);
+    for freeze in &freezes {
+        let reason = match freeze.reason.as_deref() {
+            None | Some("") => String::new(),
+            Some(reason) => format!(": {}", visible_line(reason)),
+        };
+        let by = visible_line(&freeze.by);
+        table.add([
+            visible_line(&freeze.target),
+            format!("since {} by {by}{reason}", freeze.frozen_at),
+        ]);
+    }
+    print(&table.text())
 }
 
 /// Removes duplicates: all gateways of a data directory return the same entries.

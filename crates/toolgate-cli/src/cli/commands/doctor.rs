@@ -18,8 +18,10 @@ mod secrets;
 mod servers;
 
 use super::{CommandError, DataLocation, Result, print};
-use crate::{args::DoctorOptions, config::Config};
+use crate::{args::DoctorOptions, cli::output::print_json, config::Config};
+pub(crate) use report::DoctorOutput;
 use report::Reporter;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::{
     path::{Path, PathBuf},
@@ -27,9 +29,9 @@ use std::{
 };
 
 /// Result of a check.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+#[derive(Clone, Copy, Debug, Eq, JsonSchema, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum CheckState {
+pub(crate) enum CheckState {
     /// Nothing to do.
     Ok,
     /// Works, but deserves attention.
@@ -39,8 +41,8 @@ pub(super) enum CheckState {
 }
 
 /// One line of the report.
-#[derive(Clone, Debug, Serialize)]
-pub(super) struct CheckResult {
+#[derive(Clone, Debug, JsonSchema, Serialize)]
+pub(crate) struct CheckResult {
     /// Name of the check.
     check: &'static str,
     /// Checked thing, such as a server; empty if the check has one result.
@@ -129,7 +131,7 @@ const CHECKS: &[DoctorCheck] = &[
 /// Runs the checks. Exit code 1 if one of them found a problem.
 pub(super) fn run(place: &DataLocation<'_>, wanted: &DoctorOptions) -> Result<ExitCode> {
     let context = DoctorContext::new(place, wanted);
-    let mut reporter = Reporter::new(wanted.json);
+    let mut reporter = Reporter::new(wanted.json.json);
     for (name, check) in CHECKS {
         for result in check(&context) {
             reporter.add(CheckResult {
@@ -138,7 +140,10 @@ pub(super) fn run(place: &DataLocation<'_>, wanted: &DoctorOptions) -> Result<Ex
             })?;
         }
     }
-    print(&reporter.end(&context))?;
+    match wanted.json.json {
+        true => print_json(&reporter.output(&context))?,
+        false => print(&reporter.summary())?,
+    };
     if let Some(file) = &wanted.bundle {
         let file = bundle::write(file.as_deref(), &context, &reporter)?;
         eprintln!(

@@ -1,18 +1,22 @@
 //! `toolgate explain`: dry run of a call.
 
-use super::{CommandError, DataLocation, Result, print};
+use super::{CommandError, DataLocation, Result, calls::DecisionStepOutput, print};
 use crate::{
     args::ExplainOptions,
     authentication::http_caller_name,
     cli::history,
+    cli::output::{OutputTable, TableColumn, print_json, read_answer},
     config::{Config, ConfigSource},
     operator::control::GatewaySockets,
-    runtime::dry_run::{self, ExplainRequest},
+    runtime::dry_run::{ExplainRequest, scope_phrase},
     runtime::offline::{DefinitionChoice, OfflineView},
 };
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 use std::{path::Path, process::ExitCode, time::Duration};
 use toolgate::Caller;
+use toolgate_core::{visible, visible_line};
 
 /// Asks the running gateways; the first that knows the tool answers. If none runs, or if another config is given, uses
 /// the
@@ -70,10 +74,11 @@ fn explain_history(
             )
         })
     });
-    print(&format!(
-        "{}\nevaluated with {from}; nothing was called\n",
-        tally?.text()
-    ))
+    let output = tally?.output(from);
+    match wanted.json.json {
+        true => print_json(&output),
+        false => print(&output.text()),
+    }
 }
 
 pub(super) fn source(config: &Config) -> String {
@@ -90,7 +95,7 @@ fn explain_live(gateways: &GatewaySockets, wanted: &ExplainOptions) -> Result<Ex
     if let Some(why) = way["no_caller"].as_str() {
         return Err(CommandError::Usage(why.to_owned()));
     }
-    print(&dry_run::render(&way, "according to a running gateway"))
+    DryRunOutput::print(way, "according to a running gateway", wanted.json.json)
 }
 
 fn explain_stored(
@@ -121,7 +126,58 @@ fn explain_stored(
         stored.explain(asked).await
     });
     let way = way.map_err(|why| CommandError::Failure(format!("{why} ({from})")))?;
-    print(&dry_run::render(&way, &from))
+    DryRunOutput::print(way, &from, wanted.json.json)
+}
+
+/// Dry run of a call.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, Serialize)]
+#[serde(default)]
+pub(crate) struct DryRunOutput {
+    /// `allow`, `ask`, `deny` or `hide`.
+    #[serde(rename(deserialize = "verdict"))]
+    decision: String,
+    /// Steps that lead to the decision, in their order.
+    steps: Vec<DecisionStepOutput>,
+    /// Scopes that the caller's token needs.
+    #[serde(rename(deserialize = "scopes"))]
+    required_scopes: Vec<String>,
+    /// Source of the config and the definitions.
+    source: String,
+}
+
+impl DryRunOutput {
+    fn print(answer: Value, source: &str, json: bool) -> Result<ExitCode> {
+        let output = DryRunOutput {
+            source: source.to_owned(),
+            ..read_answer(answer)?
+        };
+        match json {
+            true => print_json(&output),
+            false => print(&output.text()),
+        }
+    }
+
+    /// Formats one line per step. The last line names the source.
+    fn text(&self) -> String {
+        let mut table =
+            OutputTable::new(&[TableColumn::Whole, TableColumn::State, TableColumn::Wrap]);
+        for step in &self.steps {
+            table.add([&step.by, &step.decision, &step.reason].map(|cell| visible_line(cell)));
+        }
+        let needs = match self.required_scopes.is_empty() {
+            true => String::new(),
+            false => {
+                let scopes = visible_line(&scope_phrase(&self.required_scopes));
+                format!(", if the token has {scopes}")
+            }
+        };
+        table.add_line(format!(
+            "decision: {}{needs} ({}; nothing was called)",
+            visible(&self.decision),
+            self.source
+        ));
+        table.text()
+    }
 }
 
 /// Creates the runtime that evaluates the policy.

@@ -3,6 +3,7 @@
 use super::{CommandError, DataLocation, Result, offline, print};
 use crate::{
     args::KeysCommand as Wanted,
+    cli::output::{OutputTable, OutputTime, TableColumn, print_json, read_answer},
     oauth::{
         caller_credentials::{self, DeletedCredentials, delete_key_credentials},
         credentials_dir,
@@ -13,6 +14,8 @@ use crate::{
     timestamp::format_timestamp,
     timestamp::millis,
 };
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::{
     path::Path,
@@ -24,7 +27,7 @@ use toolgate_core::visible_line;
 use toolgate_journal::AuditJournal;
 use toolgate_policy::{
     ApprovalChannel, Approver, AuditRecorder,
-    keys::{ApiKeyView, ApiKeys, NewApiKey},
+    keys::{ApiKeys, NewApiKey},
     sanitize_entry,
 };
 
@@ -40,7 +43,7 @@ pub(super) fn run(place: &DataLocation<'_>, wanted: &Wanted) -> Result<ExitCode>
             end,
         } => work.rotate(without_prefix(name), *keep_old, end.expiry()),
         Wanted::Extend { name, end } => work.extend(without_prefix(name), end.expiry()),
-        Wanted::List { json } => list(data, *json),
+        Wanted::List(output) => list(data, output.json),
         Wanted::Revoke { name } => work.revoke(without_prefix(name)),
     }
 }
@@ -220,6 +223,31 @@ pub(super) fn valid_key_generation(
     }
 }
 
+/// API key, without its value.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, Serialize)]
+#[serde(default)]
+pub(crate) struct KeyOutput {
+    /// Name; its caller is `key:NAME`.
+    pub(crate) name: String,
+    #[serde(rename(deserialize = "created"))]
+    created_at: OutputTime,
+    #[serde(rename(deserialize = "by"))]
+    created_by: String,
+    /// Time at which the key expires; `null` for never.
+    #[serde(rename(deserialize = "expires"))]
+    pub(crate) expires_at: Option<OutputTime>,
+    #[serde(rename(deserialize = "revoked"))]
+    revoked_at: Option<OutputTime>,
+    /// Why the key is no longer valid, such as `expired`; `null` if it is.
+    #[serde(rename(deserialize = "over"))]
+    end_reason: Option<String>,
+    #[serde(rename(deserialize = "used"))]
+    last_used_at: Option<OutputTime>,
+    /// Time until which the replaced key of this name is accepted.
+    #[serde(rename(deserialize = "old_until"))]
+    old_key_valid_until: Option<OutputTime>,
+}
+
 fn list(data: &Path, json: bool) -> Result<ExitCode> {
     let keys = ApiKeys::new(
         Arc::new(AuditRecorder::log()),
@@ -227,14 +255,19 @@ fn list(data: &Path, json: bool) -> Result<ExitCode> {
     );
     let now = keys.now();
     let keys = keys.list();
+    let keys = keys.iter().map(|key| read_answer(key_json(key, now)));
+    let keys = keys.collect::<Result<Vec<KeyOutput>>>()?;
     if json {
-        let lines = keys.iter().map(|key| format!("{}\n", key_json(key, now)));
-        return print(&lines.collect::<String>());
+        return print_json(&keys);
     }
     if keys.is_empty() {
         eprintln!("there are no keys; `toolgate keys create NAME` creates one");
     }
-    print(&keys.iter().map(|key| line(key, now)).collect::<String>())
+    let mut table = OutputTable::new(&[TableColumn::Whole, TableColumn::Wrap]);
+    for key in &keys {
+        table.add([format!("key:{}", key.name), key_text(key, now)]);
+    }
+    print(&table.text())
 }
 
 /// Describes the time to a key's expiry, if it is soon.
@@ -249,35 +282,30 @@ pub(super) fn expires_soon(left: Duration) -> Option<String> {
     Some(words)
 }
 
-fn line(key: &ApiKeyView, now: SystemTime) -> String {
-    let stamp = |at: SystemTime| format_timestamp(&json!(millis(at)));
-    let holds = match (key.revoked_at, key.end_reason(now), key.expires_at) {
-        (Some(at), ..) => format!("revoked {}", stamp(at)),
-        (None, Some(_), Some(at)) => format!("expired {}", stamp(at)),
+fn key_text(key: &KeyOutput, now: SystemTime) -> String {
+    let holds = match (key.revoked_at, &key.end_reason, key.expires_at) {
+        (Some(at), ..) => format!("revoked {at}"),
+        (None, Some(_), Some(at)) => format!("expired {at}"),
         (None, _, Some(at)) => {
-            let left = at.duration_since(now).unwrap_or_default();
-            let soon = expires_soon(left).map_or(String::new(), |words| format!(" ({words})"));
-            format!("valid until {}{soon}", stamp(at))
+            let left = at.as_millis().saturating_sub(millis(now));
+            let soon = expires_soon(Duration::from_millis(left));
+            format!(
+                "valid until {at}{}",
+                soon.map_or(String::new(), |words| format!(" ({words})"))
+            )
         }
         (None, _, None) => "valid".to_owned(),
     };
-    let old = match key
-        .old_valid_until
-        .filter(|at| key.end_reason(now).is_none() && *at > now)
-    {
-        Some(at) => format!("; the old key until {}", stamp(at)),
+    let old = match key.old_key_valid_until.filter(|_| key.end_reason.is_none()) {
+        Some(at) => format!("; the old key until {at}"),
         None => String::new(),
     };
-    let made = stamp(key.created_at);
-    let by = visible_line(&key.created_by);
-    let used = match key.last_used {
-        Some(at) => format!("last used {}", stamp(at)),
+    let used = match key.last_used_at {
+        Some(at) => format!("last used {at}"),
         None => "never used".to_owned(),
     };
-    format!(
-        "key:{:<24} {holds}{old}; {used}; created {made} by {by}\n",
-        key.name
-    )
+    let by = visible_line(&key.created_by);
+    format!("{holds}{old}; {used}; created {} by {by}", key.created_at)
 }
 
 #[cfg(test)]

@@ -9,11 +9,12 @@ use super::{
 };
 use crate::{
     args::LogoutOptions,
+    cli::output::{OutputTable, OutputTime, TableColumn, print_json},
     config::Config,
     oauth::{self, SignInTarget, caller_credentials},
-    timestamp::format_timestamp,
 };
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::{path::Path, process::ExitCode};
 use toolgate_auth::{
     Url,
@@ -42,27 +43,89 @@ pub(super) fn list(place: &DataLocation<'_>, json: bool) -> Result<ExitCode> {
         }
         Ok::<_, CommandError>(kept)
     })?;
-    if kept.is_empty() && !json {
+    let logins = kept
+        .iter()
+        .map(|(key, grant)| LoginOutput::new(key, grant, config.as_ref()));
+    let logins: Vec<LoginOutput> = logins.collect();
+    if json {
+        return print_json(&logins);
+    }
+    if logins.is_empty() {
         eprintln!("no credentials are stored; `toolgate login SERVER` signs in");
     }
-    let shown = kept.iter().map(|(key, grant)| {
-        let one = credential_json(key, grant, config.as_ref());
-        match json {
-            true => format!("{one}\n"),
-            false => line(&one),
-        }
-    });
-    print(&shown.collect::<String>())
+    let mut table = OutputTable::new(&[TableColumn::Whole, TableColumn::Wrap]);
+    for login in &logins {
+        table.add([visible_line(&login.server), login.text()]);
+    }
+    print(&table.text())
 }
 
-/// Returns the stored credentials as JSON, without the tokens.
-fn credential_json(key: &str, grant: &OAuthCredential, config: Option<&Config>) -> Value {
-    let (server, url, caller) = caller_credentials::split_key(key);
-    json!({
-        "server": server, "address": url.split(['?', '#']).next(), "caller": caller, "issuer": grant.issuer,
-        "scopes": grant.scopes.to_string(), "until": grant.expires_at.map(|until| until.saturating_mul(1000)),
-        "renews": grant.refresh_token.is_some(), "used": config.map(|config| is_used(config, key)),
-    })
+/// Stored credentials of a server, without the tokens.
+#[derive(Clone, Debug, JsonSchema, Serialize)]
+pub(crate) struct LoginOutput {
+    /// Server in the config.
+    server: String,
+    /// URL of the server, without its query.
+    url: String,
+    /// Caller; `null` for all callers.
+    caller: Option<String>,
+    /// Authorization server that issued the credentials.
+    issuer: String,
+    /// Granted scopes.
+    scopes: Vec<String>,
+    /// Time at which the access token expires; `null` if unknown.
+    expires_at: Option<OutputTime>,
+    /// True if the gateway refreshes the access token.
+    renews: bool,
+    /// True if a configured server uses the credentials; `null` if the config cannot be read.
+    used: Option<bool>,
+}
+
+impl LoginOutput {
+    fn new(key: &str, grant: &OAuthCredential, config: Option<&Config>) -> LoginOutput {
+        let (server, url, caller) = caller_credentials::split_key(key);
+        let expires_at = grant.expires_at.map(|until| until.saturating_mul(1000));
+        LoginOutput {
+            server: server.to_owned(),
+            url: url.split(['?', '#']).next().unwrap_or_default().to_owned(),
+            caller: caller.map(str::to_owned),
+            issuer: grant.issuer.to_string(),
+            scopes: grant
+                .scopes
+                .to_string()
+                .split_whitespace()
+                .map(str::to_owned)
+                .collect(),
+            expires_at: expires_at.map(OutputTime::from_millis),
+            renews: grant.refresh_token.is_some(),
+            used: config.map(|config| is_used(config, key)),
+        }
+    }
+
+    fn text(&self) -> String {
+        let caller = match &self.caller {
+            Some(caller) => format!("for {}", visible_line(caller)),
+            None => "for all callers".to_owned(),
+        };
+        let scopes = match visible_line(&self.scopes.join(" ")) {
+            none if none.is_empty() => String::new(),
+            scopes => format!("; scopes: {scopes}"),
+        };
+        let lasts = match (self.renews, self.expires_at) {
+            (true, _) => "refreshed automatically".to_owned(),
+            (_, None) => "expiry unknown".to_owned(),
+            (_, Some(until)) => format!("expires {until} and cannot be refreshed"),
+        };
+        let orphan = match self.used {
+            Some(false) => "; no configured server uses them; `toolgate logout` deletes them",
+            _ => "",
+        };
+        format!(
+            "{} {caller}; issued by {}{scopes}; {lasts}{orphan}",
+            visible_line(&self.url),
+            visible_line(&self.issuer)
+        )
+    }
 }
 
 /// Returns the configured server that uses the credentials with this key.
@@ -79,36 +142,6 @@ fn server_of_key<'a>(
 /// Returns true if a configured server uses the credentials with this key.
 fn is_used(config: &Config, key: &str) -> bool {
     server_of_key(config, Path::new(""), key).is_some()
-}
-
-fn line(one: &Value) -> String {
-    let word = |key: &str| visible_line(one[key].as_str().unwrap_or_default());
-    let for_whom = match one["caller"].as_str() {
-        Some(caller) => format!("for {}", visible_line(caller)),
-        None => "for all callers".to_owned(),
-    };
-    let scopes = match word("scopes") {
-        none if none.is_empty() => String::new(),
-        scopes => format!("; scopes: {scopes}"),
-    };
-    let lasts = match (&one["renews"], &one["until"]) {
-        (Value::Bool(true), _) => "refreshed automatically".to_owned(),
-        (_, Value::Null) => "expiry unknown".to_owned(),
-        (_, until) => format!(
-            "expires {} and cannot be refreshed",
-            format_timestamp(until)
-        ),
-    };
-    let orphan = match one["used"] {
-        Value::Bool(false) => "; no configured server uses them; `toolgate logout` deletes them",
-        _ => "",
-    };
-    format!(
-        "{:<16} {} {for_whom}; issued by {}{scopes}; {lasts}{orphan}\n",
-        word("server"),
-        word("address"),
-        word("issuer")
-    )
 }
 
 /// Deletes stored credentials, and revokes them at their issuer if it supports that.

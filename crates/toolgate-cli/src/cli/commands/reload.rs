@@ -1,6 +1,7 @@
 //! `toolgate reload`: config reload of the running gateways.
 
 use super::{CommandError, Result, print};
+use crate::cli::progress::ProgressLine;
 use crate::operator::control::{ControlResponse, GatewaySockets};
 use serde_json::json;
 use std::process::ExitCode;
@@ -9,7 +10,10 @@ use toolgate_core::visible;
 /// Reloads all gateways of a data directory. Fails if one of them rejects its config.
 pub(super) fn run(gateways: &GatewaySockets) -> Result<ExitCode> {
     let mut refused = Vec::new();
-    for answer in gateways.request_all("reload", &json!({}))? {
+    let progress = ProgressLine::start("Reloading the config");
+    let answers = gateways.request_all("reload", &json!({}));
+    drop(progress);
+    for answer in answers? {
         match answer {
             ControlResponse::Ok(status) => {
                 for note in status["notes"].as_array().into_iter().flatten() {

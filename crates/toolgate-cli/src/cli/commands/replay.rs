@@ -4,11 +4,11 @@ use super::{CommandError, DataLocation, Result, connect::host_places, explain, p
 use crate::{
     args::ReplayOptions,
     cli::history,
+    cli::output::print_json,
     hosts::HostPath,
     runtime::offline::{DefinitionChoice, OfflineView},
 };
 use std::{path::PathBuf, process::ExitCode};
-use toolgate_protocol::plural::count_of;
 
 /// Judges the transcripts, those of this user by default.
 pub(super) fn run(place: &DataLocation<'_>, options: &ReplayOptions) -> Result<ExitCode> {
@@ -51,11 +51,11 @@ pub(super) fn run(place: &DataLocation<'_>, options: &ReplayOptions) -> Result<E
         let view = OfflineView::open(config, &data, DefinitionChoice::Latest).await?;
         history::evaluate_sessions(&files, options.caller.as_deref(), &view).await
     })?;
-    let sessions = count_of(files.len() as u64, "session");
-    print(&format!(
-        "{}\n{sessions}, evaluated with {from}; nothing was called\n",
-        tally.text()
-    ))
+    let output = tally.output(files.len() as u64, from);
+    match options.json.json {
+        true => print_json(&output),
+        false => print(&output.text()),
+    }
 }
 
 /// Returns the directories in which Claude Code and Codex keep their sessions.

@@ -3,11 +3,14 @@
 use super::{CommandError, DataLocation, Result, print};
 use crate::{
     args::LogsOptions,
+    cli::output::json_line,
     config::Config,
     event_log::{is_same_file, rotated_path},
     runtime::dry_run::nearest_name,
     servers::{stderr_directory, stderr_path},
 };
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::{
     collections::BTreeSet,
     fs::File,
@@ -37,22 +40,75 @@ pub(super) fn run(place: &DataLocation<'_>, wanted: &LogsOptions) -> Result<Exit
     let mut text = read_text(&rotated_path(&path))?;
     let mut rest = open.as_mut().map_or(Ok(Vec::new()), read_new)?;
     text.push_str(&complete_lines(&mut rest));
-    print(&visible(last_lines(&text, wanted.count)))?;
+    let output = LogFormat {
+        server: &wanted.server,
+        json: wanted.json,
+    };
+    print(&output.text(last_lines(&text, wanted.count))?)?;
     match wanted.follow {
-        true => follow(&path, open, rest),
+        true => follow(&path, open, rest, &output),
         false => Ok(ExitCode::SUCCESS),
     }
 }
 
+/// Line that a server wrote to its stderr.
+#[derive(Clone, Debug, JsonSchema, Serialize)]
+pub(crate) struct LogLineOutput {
+    /// Server in the config.
+    server: String,
+    /// Time at which the gateway read the line, in RFC 3339; `null` if the stored line has none.
+    #[schemars(extend("format" = "date-time"))]
+    at: Option<String>,
+    text: String,
+}
+
+/// Format of the output.
+struct LogFormat<'a> {
+    server: &'a str,
+    json: bool,
+}
+
+impl LogFormat<'_> {
+    /// Formats stored lines.
+    fn text(&self, lines: &str) -> Result<String> {
+        match self.json {
+            true => lines
+                .lines()
+                .map(|line| json_line(&self.line(line)))
+                .collect(),
+            false => Ok(visible(lines)),
+        }
+    }
+
+    /// Splits a stored line into its time and its text.
+    fn line(&self, line: &str) -> LogLineOutput {
+        let is_time = |text: &str| text.len() == 24 && text.ends_with('Z') && text.contains('T');
+        let (at, text) = match line.split_once(' ').filter(|(time, _)| is_time(time)) {
+            Some((time, text)) => (Some(time.to_owned()), text),
+            None => (None, line),
+        };
+        LogLineOutput {
+            server: self.server.to_owned(),
+            at,
+            text: text.to_owned(),
+        }
+    }
+}
+
 /// Prints new lines until the reader of the output is gone. `rest` is the beginning of the next line.
-fn follow(path: &Path, mut open: Option<File>, mut rest: Vec<u8>) -> Result<ExitCode> {
+fn follow(
+    path: &Path,
+    mut open: Option<File>,
+    mut rest: Vec<u8>,
+    output: &LogFormat<'_>,
+) -> Result<ExitCode> {
     loop {
         thread::sleep(FOLLOW_INTERVAL);
         let named = File::open(path).ok();
         if let Some(file) = &mut open {
             rest.extend(read_new(file)?);
         }
-        print(&visible(&complete_lines(&mut rest)))?;
+        print(&output.text(&complete_lines(&mut rest))?)?;
         if !is_same(open.as_ref(), named.as_ref()) {
             open = named;
         }

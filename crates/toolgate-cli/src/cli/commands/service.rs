@@ -7,8 +7,11 @@ use super::{
 use crate::{
     args::ServiceCommand,
     atomic_write::{create_directory, write_atomically},
+    cli::output::print_json,
     hosts::HostPath,
 };
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::{
     env, fs,
     path::{Path, PathBuf},
@@ -38,7 +41,10 @@ enum ServiceManager {
 pub(super) fn run(place: &DataLocation<'_>, command: ServiceCommand) -> Result<ExitCode> {
     match command {
         ServiceCommand::Install { system, dry_run } => install(place, manager(system)?, dry_run),
-        ServiceCommand::Status { system } => manager(system)?.show_status(),
+        ServiceCommand::Status { system, json } => match json.json {
+            true => print_status(manager(system)?),
+            false => manager(system)?.show_status(),
+        },
         ServiceCommand::Uninstall { system } => uninstall(manager(system)?),
     }
 }
@@ -117,6 +123,39 @@ fn uninstall(manager: ServiceManager) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// State of the service.
+#[derive(Clone, Debug, JsonSchema, Serialize)]
+pub(crate) struct ServiceOutput {
+    /// `systemd-user`, `systemd` or `launchd`.
+    manager: &'static str,
+    /// File of the unit.
+    unit_file: PathBuf,
+    /// True if that file exists.
+    installed: bool,
+    /// True if the service runs.
+    running: bool,
+    /// State that the service manager reports, such as `active`, `failed` or `not running`.
+    state: String,
+}
+
+/// Prints the state as JSON. Exit code 1 if the service does not run.
+fn print_status(manager: ServiceManager) -> Result<ExitCode> {
+    let unit_file = manager.unit_file()?;
+    let state = manager.state()?;
+    let output = ServiceOutput {
+        manager: manager.name(),
+        installed: unit_file.exists(),
+        unit_file,
+        running: matches!(state.as_str(), "active" | "running"),
+        state,
+    };
+    print_json(&output)?;
+    Ok(match output.running {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::FAILURE,
+    })
+}
+
 fn unit(place: &DataLocation<'_>) -> Result<ServiceUnit> {
     Ok(ServiceUnit {
         program: own_program()?,
@@ -126,6 +165,39 @@ fn unit(place: &DataLocation<'_>) -> Result<ServiceUnit> {
 }
 
 impl ServiceManager {
+    fn name(self) -> &'static str {
+        match self {
+            ServiceManager::SystemdUser => "systemd-user",
+            ServiceManager::SystemdSystem => "systemd",
+            ServiceManager::Launchd => "launchd",
+        }
+    }
+
+    /// Returns the state that the service manager reports.
+    fn state(self) -> Result<String> {
+        if self == ServiceManager::Launchd {
+            // It fails for a service that is not loaded.
+            let text = run_manager(&self.status_command()).unwrap_or_default();
+            let state = text
+                .lines()
+                .find_map(|line| line.trim().strip_prefix("state = "));
+            return Ok(state.unwrap_or("not loaded").to_owned());
+        }
+        let words = self.systemctl(&["show", "--property=ActiveState", "--value", UNIT_NAME]);
+        Ok(run_manager(&words)?.trim().to_owned())
+    }
+
+    fn status_command(self) -> Vec<String> {
+        match self {
+            ServiceManager::Launchd => vec![
+                "launchctl".to_owned(),
+                "print".to_owned(),
+                launchd_service(),
+            ],
+            _ => self.systemctl(&["status", "--no-pager", UNIT_NAME]),
+        }
+    }
+
     fn unit_file(self) -> Result<PathBuf> {
         let path = match self {
             ServiceManager::SystemdSystem => {
@@ -156,14 +228,7 @@ impl ServiceManager {
         reason = "a command of the operator, not of the gateway"
     )]
     fn show_status(self) -> Result<ExitCode> {
-        let words = match self {
-            ServiceManager::Launchd => vec![
-                "launchctl".to_owned(),
-                "print".to_owned(),
-                launchd_service(),
-            ],
-            _ => self.systemctl(&["status", "--no-pager", UNIT_NAME]),
-        };
+        let words = self.status_command();
         let status = Command::new(&words[0]).args(&words[1..]).status();
         let status = status.map_err(|error| format!("`{}` cannot be run: {error}", words[0]))?;
         Ok(match status.success() {
@@ -221,17 +286,17 @@ fn launchd_service() -> String {
     format!("{}/{LAUNCHD_LABEL}", launchd_domain())
 }
 
-/// Runs a command of the service manager.
+/// Runs a command of the service manager, and returns its output.
 #[allow(
     clippy::disallowed_methods,
     reason = "a command of the operator, not of the gateway"
 )]
-fn run_manager(words: &[String]) -> std::result::Result<(), String> {
+fn run_manager(words: &[String]) -> std::result::Result<String, String> {
     let line = words.join(" ");
     let out = Command::new(&words[0]).args(&words[1..]).output();
     let out = out.map_err(|error| format!("`{line}` cannot be run: {error}"))?;
     match out.status.success() {
-        true => Ok(()),
+        true => Ok(String::from_utf8_lossy(&out.stdout).into_owned()),
         false => Err(format!(
             "`{line}` failed: {}",
             String::from_utf8_lossy(&out.stderr).trim()

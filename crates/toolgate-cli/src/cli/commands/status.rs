@@ -1,17 +1,17 @@
 //! `toolgate status`: status of the running gateways.
 
-use super::{CommandError, Result, keys::expires_soon, print, unavailable::stderr_lines};
+mod output;
+
+use super::{CommandError, Result, keys::expires_soon, print};
 use crate::{
+    cli::output::{OutputTable, TableColumn, print_json, read_answer},
     oauth::SignInInstructions,
     operator::control::{ControlResponse, GatewaySockets},
     runtime::offline::format_age,
-    timestamp::millis,
 };
-use serde_json::{Value, json};
-use std::{
-    process::ExitCode,
-    time::{Duration, SystemTime},
-};
+pub(crate) use output::{ServerOutput, StatusOutput};
+use serde_json::json;
+use std::process::ExitCode;
 use toolgate_core::{visible, visible_line};
 use toolgate_protocol::plural::count_of;
 
@@ -22,61 +22,62 @@ const MIN_CLOCK_LEAD_SECONDS: u64 = 60;
 
 /// Prints the status of each gateway. Fails if one cannot write its audit log, if damage to it is not acknowledged, or
 /// if a server is down.
-pub(super) fn run(gateways: &GatewaySockets) -> Result<ExitCode> {
-    let mut code = ExitCode::SUCCESS;
+pub(super) fn run(gateways: &GatewaySockets, json: bool) -> Result<ExitCode> {
+    let mut all = Vec::new();
     for answer in gateways.request_all("status", &json!({}))? {
         match answer {
-            ControlResponse::Ok(status) => {
-                print(&text(&status))?;
-                let damaged = status["record"]["damage"].as_array();
-                let damaged = damaged.is_some_and(|all| !all.is_empty());
-                let servers = status["servers"].as_array();
-                let down = servers.is_some_and(|all| all.iter().any(|one| one["down"] == true));
-                if damaged || down || status["record"]["state"] != "written" {
-                    code = ExitCode::FAILURE;
-                }
-            }
+            ControlResponse::Ok(status) => all.push(read_answer::<StatusOutput>(status)?),
             ControlResponse::Unknown(why) | ControlResponse::Refused(why) => {
                 return Err(CommandError::Failure(why));
             }
         }
     }
-    Ok(code)
+    match json {
+        true => print_json(&all)?,
+        false => print(
+            &all.iter()
+                .map(|status| table(status).text())
+                .collect::<String>(),
+        )?,
+    };
+    Ok(match all.iter().any(StatusOutput::is_failure) {
+        true => ExitCode::FAILURE,
+        false => ExitCode::SUCCESS,
+    })
 }
 
-fn text(status: &Value) -> String {
-    let word = |value: &Value| visible(value.as_str().unwrap_or_default());
-    let record = &status["record"];
-    let mut text = format!(
-        "{} of toolgate {}\n",
-        word(&status["endpoint"]),
-        word(&status["version"])
+fn table(status: &StatusOutput) -> OutputTable {
+    let mut table = OutputTable::new(&[TableColumn::Whole, TableColumn::Wrap]);
+    let (endpoint, version) = (visible(&status.endpoint), visible(&status.version));
+    table.add_line(format!("{endpoint} of toolgate {version}"));
+    let mut line = |name: &str, value: &str| table.add([format!("  {name}"), value.to_owned()]);
+    line("data", &visible(&status.data));
+    line(
+        "policy",
+        &visible(status.config.hash.as_deref().unwrap_or_default()),
     );
-    let mut line = |name: &str, value: &str| text.push_str(&format!("  {name:<12} {value}\n"));
-    line("data", &word(&status["data"]));
-    line("policy", &word(&status["policy"]["hash"]));
-    if let Some(why) = status["policy"]["refused"].as_str() {
+    if let Some(why) = &status.config.rejection {
         line(
             "",
             &format!("a newer config was rejected: {}", visible(why)),
         );
     }
-    match record["state"].as_str() {
-        Some("written") => line("audit log", "written"),
-        Some("failed") => {
-            let why = word(&record["why"]);
+    let log = &status.audit_log;
+    match log.state.as_str() {
+        "written" => line("audit log", "written"),
+        "failed" => {
+            let why = visible(log.error.as_deref().unwrap_or_default());
             let then = "all calls are rejected until records can be written again";
             line("audit log", &format!("NOT WRITTEN: {why}; {then}"));
         }
         _ => line("audit log", "closed: the gateway is stopping"),
     }
-    match record["checkpoints"].as_str() {
+    match &log.mirror_error {
         None => line("checkpoints", "mirrored"),
         Some(why) => line("checkpoints", &format!("NOT MIRRORED: {}", visible(why))),
     }
-    let ahead = status["clock_ahead_seconds"].as_u64().unwrap_or_default();
-    if ahead >= MIN_CLOCK_LEAD_SECONDS {
-        let ahead = ahead.div_ceil(60);
+    if status.clock_ahead_seconds >= MIN_CLOCK_LEAD_SECONDS {
+        let ahead = status.clock_ahead_seconds.div_ceil(60);
         line(
             "clock",
             &format!(
@@ -84,83 +85,82 @@ fn text(status: &Value) -> String {
             ),
         );
     }
-    let flags = status["flags"].as_str().unwrap_or_default();
-    for damage in record["damage"].as_array().into_iter().flatten() {
-        let (about, why) = (word(&damage["about"]), word(&damage["why"]));
-        line("damaged", &format!("{about}: {why}"));
-        let then = "run: toolgate audit verify, then: toolgate audit acknowledge";
-        line("", &format!("{then}{}", visible(flags)));
+    let flags = visible(&status.flags);
+    for damage in &log.damage {
+        line(
+            "damaged",
+            &format!("{}: {}", visible(&damage.about), visible(&damage.reason)),
+        );
+        line(
+            "",
+            &format!("run: toolgate audit verify, then: toolgate audit acknowledge{flags}"),
+        );
     }
-    for server in status["servers"].as_array().into_iter().flatten() {
-        let state = match server["error"].as_str() {
-            Some(why) => format!("{}: {}", word(&server["state"]), visible(why)),
-            None if server["reached"] == false && server["state"] == "running" => {
-                "not used yet".to_owned()
-            }
-            None => match server["revision"].as_str() {
-                Some(revision) => {
-                    format!("{}, revision {}", word(&server["state"]), visible(revision))
-                }
-                None => word(&server["state"]),
-            },
-        };
-        line("server", &format!("{} {state}", word(&server["id"])));
-        for stderr in stderr_lines(server) {
-            line("", stderr.trim());
-        }
-        for note in notes(server) {
-            line("", &note);
-        }
-        for (caller, how) in pending_sign_ins(server, flags) {
+    for server in &status.servers {
+        line(
+            "server",
+            &format!("{} {}", visible(&server.id), state_text(server)),
+        );
+        let stderr = server.failure_stderr.iter().filter(|_| server.down);
+        stderr.for_each(|text| line("", &format!("| {}", visible_line(text))));
+        notes(server).iter().for_each(|note| line("", note));
+        for (caller, how) in pending_sign_ins(server, &status.flags) {
             line("", &format!("{caller} is waiting for a sign-in; {how}"));
         }
     }
-    for name in status["disabled"].as_array().into_iter().flatten() {
-        line("server", &format!("{} disabled", word(name)));
+    for name in &status.disabled {
+        line("server", &format!("{} disabled", visible(name)));
     }
-    for key in status["keys_ending"].as_array().into_iter().flatten() {
-        let left = key["expires"].as_u64().unwrap_or_default();
-        let left = left.saturating_sub(millis(SystemTime::now()));
-        let name = word(&key["name"]);
-        if let Some(soon) = expires_soon(Duration::from_millis(left)) {
-            let extend = format!(
-                "toolgate keys extend {name} --expires 90d{}",
-                visible(flags)
-            );
-            let rotate = format!("toolgate keys rotate {name}{}", visible(flags));
+    for key in &status.keys_ending {
+        let name = visible_line(&key.name);
+        let left = key.expires_at.unwrap_or_default().time_left();
+        if let Some(soon) = expires_soon(left) {
+            let extend = format!("toolgate keys extend {name} --expires 90d{flags}");
+            let rotate = format!("toolgate keys rotate {name}{flags}");
             line(
                 "key",
                 &format!("key:{name} {soon}; run: {extend}, or: {rotate}"),
             );
         }
     }
-    for issuer in status["issuers"].as_array().into_iter().flatten() {
-        let state = match (issuer["error"].as_str(), issuer["since"].as_u64()) {
+    for issuer in &status.issuers {
+        let state = match (&issuer.error, issuer.failing_since) {
             (Some(why), since) => {
-                let since = since.map_or(String::new(), |at| {
-                    format!(" (first failure: {})", format_age(at))
-                });
-                format!("cannot be used: {}{since}", visible(why))
+                let since = since.map(|at| format_age(at.as_millis()));
+                let since = since.map(|age| format!(" (first failure: {age})"));
+                format!(
+                    "cannot be used: {}{}",
+                    visible(why),
+                    since.unwrap_or_default()
+                )
             }
             (None, _) => "no known problems".to_owned(),
         };
-        line("issuer", &format!("{} {state}", word(&issuer["id"])));
+        line("issuer", &format!("{} {state}", visible(&issuer.id)));
     }
-    line("approvals", &format!("{} pending", status["waiting"]));
-    text
+    line(
+        "approvals",
+        &format!("{} pending", status.pending_approvals),
+    );
+    table
+}
+
+fn state_text(server: &ServerOutput) -> String {
+    let state = visible(&server.state);
+    match (&server.error, &server.revision) {
+        (Some(why), _) => format!("{state}: {}", visible(why)),
+        (None, _) if !server.reached && server.state == "running" => "not used yet".to_owned(),
+        (None, Some(revision)) => format!("{state}, revision {}", visible(revision)),
+        (None, None) => state,
+    }
 }
 
 /// Formats the notes on one server's definitions, in the order of the gateway.
-fn notes(server: &Value) -> Vec<String> {
-    let all = server["notes"].as_array().map(Vec::as_slice);
-    let all = all.unwrap_or_default();
-    let text = |note: &Value| visible_line(note["text"].as_str().unwrap_or_default());
-    let mut lines: Vec<String> = all.iter().take(MAX_NOTES_SHOWN).map(text).collect();
-    if let Some(more) = all
-        .len()
-        .checked_sub(MAX_NOTES_SHOWN)
-        .filter(|more| *more > 0)
-    {
+fn notes(server: &ServerOutput) -> Vec<String> {
+    let shown = server.notes.iter().take(MAX_NOTES_SHOWN);
+    let mut lines: Vec<String> = shown.map(|note| visible_line(&note.text)).collect();
+    let more = server.notes.len().saturating_sub(MAX_NOTES_SHOWN);
+    if more > 0 {
         lines.push(format!(
             "{} on definitions; the console shows all notes",
             count_of(more as u64, "more note")
@@ -170,23 +170,26 @@ fn notes(server: &Value) -> Vec<String> {
 }
 
 /// Returns the callers of a server with a pending sign-in, and the command for it.
-fn pending_sign_ins(server: &Value, flags: &str) -> impl Iterator<Item = (String, String)> {
-    let (id, how) = (
-        server["id"].as_str().unwrap_or_default(),
-        SignInInstructions::from_flags(flags),
-    );
-    let own = server["own_sign_ins"].as_array().into_iter().flatten();
-    let waiting = own.filter(|one| one["granted"] == false);
-    waiting.filter_map(move |one| {
-        let caller = one["caller"].as_str()?;
-        let how = visible_line(&how.text(id, Some(caller)));
-        Some((visible_line(caller), how))
+fn pending_sign_ins(server: &ServerOutput, flags: &str) -> impl Iterator<Item = (String, String)> {
+    let how = SignInInstructions::from_flags(flags);
+    let waiting = server.own_sign_ins.iter().flatten();
+    let waiting = waiting.filter(|one| !one.granted);
+    waiting.map(move |one| {
+        let how = visible_line(&how.text(&server.id, Some(&one.caller)));
+        (visible_line(&one.caller), how)
     })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::timestamp::millis;
+    use serde_json::Value;
+    use std::time::SystemTime;
+
+    fn text(status: &Value) -> String {
+        table(&read_answer(status.clone()).ok().unwrap()).text()
+    }
 
     #[test]
     fn marks_failures_in_capitals() {
@@ -229,7 +232,7 @@ mod tests {
             {"caller": "key:ci", "granted": true},
         ]);
         let status = json!({
-            "servers": [{"id": "far", "state": "running", "error": null, "own_sign_ins": own}],
+            "servers": [{"id": "far", "state": "running", "error": null, "reached": true, "own_sign_ins": own}],
             "keys_ending": [{"name": "ci", "expires": end}], "flags": " --data /d",
         });
         let told = text(&status);

@@ -7,10 +7,14 @@ use super::{
     transcript::{TranscriptCall, TranscriptHost, read_calls},
 };
 use crate::{
+    cli::output::{OutputTable, TableColumn},
+    cli::progress::ProgressLine,
     config::{hook_caller, normalize_id},
     hosts::HookHost,
     runtime::{dry_run, offline::OfflineView},
 };
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::{cmp::Reverse, collections::BTreeMap, io, path::PathBuf, sync::Arc, time::SystemTime};
 use toolgate_core::{
     Call, Caller, Definition, Item, ItemKind, Json, Op, Origin, PredictedOutcome, visible_line,
@@ -51,7 +55,9 @@ pub(crate) async fn evaluate_sessions(
     view: &OfflineView,
 ) -> Result<SessionTally, String> {
     let mut tally = SessionTally::default();
-    for file in files {
+    let progress = ProgressLine::start("Reading transcripts");
+    for (n, file) in files.iter().enumerate() {
+        progress.set(format!("Reading transcript {} of {}", n + 1, files.len()));
         let mut calls = Vec::new();
         let read: io::Result<()> = read_calls(file, |call| calls.push(call));
         read.map_err(|error| format!("{} cannot be read: {error}", file.display()))?;
@@ -99,49 +105,119 @@ impl SessionTally {
         }
     }
 
+    /// Returns the output. `source` names the config, and `sessions` is the number of transcripts.
+    pub(crate) fn output(self, sessions: u64, source: String) -> ReplayOutput {
+        let total = |of: fn(&DecisionCounts) -> u64| self.tools.values().map(of).sum::<u64>();
+        let (saved, rules) = propose(&self.asked);
+        let tool = |(tool, counts): (&String, &DecisionCounts)| ReplayedToolOutput {
+            tool: tool.clone(),
+            asked: counts.asked,
+            denied: counts.denied,
+            allowed: counts.allowed,
+        };
+        let mut tools: Vec<ReplayedToolOutput> = self.tools.iter().map(tool).collect();
+        tools.sort_by_key(|one| Reverse((one.asked, one.denied, one.allowed)));
+        let server = |(server, calls): (&String, &u64)| UnknownServerOutput {
+            server: server.clone(),
+            calls: *calls,
+        };
+        ReplayOutput {
+            source,
+            sessions,
+            allowed: total(|counts| counts.allowed),
+            asked: total(|counts| counts.asked),
+            denied: total(|counts| counts.denied),
+            unknown: self.unknown.values().sum(),
+            tools,
+            unknown_servers: self.unknown.iter().map(server).collect(),
+            unnecessary_approvals: saved,
+            proposed_rules: rules,
+        }
+    }
+}
+
+/// Calls of transcripts under a config.
+#[derive(Clone, Debug, JsonSchema, Serialize)]
+pub(crate) struct ReplayOutput {
+    /// Config.
+    source: String,
+    /// Number of transcripts.
+    sessions: u64,
+    /// Calls that would be allowed.
+    allowed: u64,
+    /// Calls that would need an approval.
+    asked: u64,
+    /// Calls that would be denied.
+    denied: u64,
+    /// Calls to servers that the config does not have.
+    unknown: u64,
+    /// Decisions by tool, those with most approvals first.
+    tools: Vec<ReplayedToolOutput>,
+    unknown_servers: Vec<UnknownServerOutput>,
+    /// Number of approvals that the proposed rules make unnecessary.
+    unnecessary_approvals: u64,
+    /// Proposed rules, as sections of a config; empty if there are none.
+    proposed_rules: String,
+}
+
+/// Decisions about the calls of a tool.
+#[derive(Clone, Debug, JsonSchema, Serialize)]
+pub(crate) struct ReplayedToolOutput {
+    /// Full name.
+    tool: String,
+    asked: u64,
+    denied: u64,
+    allowed: u64,
+}
+
+/// Server of a transcript that the config does not have.
+#[derive(Clone, Debug, JsonSchema, Serialize)]
+pub(crate) struct UnknownServerOutput {
+    /// Name in the transcript.
+    server: String,
+    /// Number of calls.
+    calls: u64,
+}
+
+impl ReplayOutput {
     /// Returns the text for the terminal.
     pub(crate) fn text(&self) -> String {
-        let total = |of: fn(&DecisionCounts) -> u64| self.tools.values().map(of).sum::<u64>();
-        let asked = total(|counts| counts.asked);
-        let unknown: u64 = self.unknown.values().sum();
-        let mut text = String::new();
+        let mut table = OutputTable::new(&[TableColumn::Whole, TableColumn::Wrap]);
         for (count, what) in [
-            (total(|counts| counts.allowed), "would be allowed"),
-            (asked, "would need an approval"),
-            (total(|counts| counts.denied), "would be denied"),
-            (unknown, "to servers that the config does not have"),
+            (self.allowed, "would be allowed"),
+            (self.asked, "would need an approval"),
+            (self.denied, "would be denied"),
+            (self.unknown, "to servers that the config does not have"),
         ] {
-            text.push_str(&format!("{count:>7} {what}\n"));
+            table.add([format!("{count:>7}"), what.to_owned()]);
         }
-        text.push_str(&self.tool_table());
-        for (server, count) in &self.unknown {
-            let server = visible_line(server);
-            let calls = count_of(*count, "call");
+        let mut text = table.text() + &self.tool_table();
+        for one in &self.unknown_servers {
+            let (server, calls) = (visible_line(&one.server), count_of(one.calls, "call"));
             text.push_str(&format!("\nthe config has no server {server:?} ({calls})"));
         }
-        let (count, rules) = propose(&self.asked);
-        if count > 0 {
+        if self.unnecessary_approvals > 0 {
+            let (count, asked, rules) =
+                (self.unnecessary_approvals, self.asked, &self.proposed_rules);
             text.push_str(&format!(
                 "\n\nThese rules would have made {count} of {asked} approvals unnecessary. Read each one before you add it:\n\n{rules}"
             ));
         }
-        text
+        let sessions = count_of(self.sessions, "session");
+        let source = &self.source;
+        format!("{text}\n{sessions}, evaluated with {source}; nothing was called\n")
     }
 
     fn tool_table(&self) -> String {
-        let mut tools: Vec<_> = self.tools.iter().collect();
-        tools.sort_by_key(|(_, counts)| Reverse((counts.asked, counts.denied, counts.allowed)));
-        let row = |(tool, counts): &(&String, &DecisionCounts)| {
+        let row = |one: &ReplayedToolOutput| {
+            let tool = visible_line(&one.tool);
             format!(
-                "{:>7} {:>7} {:>7}  {}\n",
-                counts.asked,
-                counts.denied,
-                counts.allowed,
-                visible_line(tool)
+                "{:>7} {:>7} {:>7}  {tool}\n",
+                one.asked, one.denied, one.allowed
             )
         };
-        let rows: String = tools.iter().take(MAX_TOOLS_SHOWN).map(row).collect();
-        match tools.len() {
+        let rows: String = self.tools.iter().take(MAX_TOOLS_SHOWN).map(row).collect();
+        match self.tools.len() {
             0 => String::new(),
             n if n > MAX_TOOLS_SHOWN => format!(
                 "\n    ask    deny   allow\n{rows}  and {} more tools\n",

@@ -4,9 +4,14 @@ use super::{
     recorded::{RecordedCall, RecordedDecision},
     replay::{ReplayResult, ReplayedCall},
 };
-use crate::runtime::offline::format_age;
+use crate::{
+    cli::output::{OutputTable, OutputTime, TableColumn},
+    runtime::offline::format_age,
+};
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::{cmp::Reverse, collections::BTreeMap};
-use toolgate_core::{PredictedOutcome, visible};
+use toolgate_core::{PredictedOutcome, visible, visible_line};
 
 /// Maximum number of distinct changes; further ones are only counted in the totals.
 const MAX_DECISION_CHANGES: usize = 10_000;
@@ -26,7 +31,7 @@ pub(crate) struct HistoryTally {
     /// Calls rejected for a reason other than a rule.
     other: u64,
     changes: BTreeMap<DecisionChange, u64>,
-    examples: Vec<String>,
+    examples: Vec<ExampleOutput>,
 }
 
 /// Group of calls with the same tool, old decision, new decision and reason.
@@ -84,60 +89,167 @@ impl HistoryTally {
         now: &RecordedDecision,
     ) {
         if self.examples.len() < MAX_EXAMPLES_SHOWN {
-            let told = |one: &RecordedDecision| format!("{} ({})", decision_word(one), reason(one));
-            let line = format!(
-                "{} {tool} for {} {}: {} -> {}",
-                call.id,
-                call.caller,
-                format_age(call.at / 1000),
-                told(then),
-                told(now)
-            );
-            self.examples.push(visible(&line));
+            self.examples.push(ExampleOutput {
+                call: call.id.clone(),
+                tool: tool.to_owned(),
+                caller: call.caller.name().to_owned(),
+                recorded_at: OutputTime::from_millis(call.at / 1000),
+                before: decision_word(then),
+                before_reason: reason(then),
+                after: decision_word(now),
+                after_reason: reason(now),
+            });
         }
     }
 
+    /// Returns the number of calls so far.
+    pub(super) fn calls(&self) -> u64 {
+        self.same + self.allowed + self.asked + self.denied + self.unknown + self.other
+    }
+
+    /// Returns the output. `source` names the config.
+    pub(crate) fn output(self, source: String) -> HistoryOutput {
+        let calls = self.calls();
+        let changes = self.changes.into_iter();
+        let mut changes: Vec<ChangeOutput> = changes
+            .map(|(change, calls)| ChangeOutput {
+                tool: change.tool,
+                before: change.then,
+                after: change.now,
+                reason: change.why,
+                calls,
+            })
+            .collect();
+        changes.sort_by_key(|change| Reverse(change.calls));
+        HistoryOutput {
+            source,
+            calls,
+            same: self.same,
+            allowed: self.allowed,
+            asked: self.asked,
+            denied: self.denied,
+            unknown: self.unknown,
+            not_evaluated: self.other,
+            changes,
+            examples: self.examples,
+        }
+    }
+}
+
+/// Recorded calls under a config.
+#[derive(Clone, Debug, JsonSchema, Serialize)]
+pub(crate) struct HistoryOutput {
+    /// Config.
+    source: String,
+    /// Number of recorded calls; the sum of the next six numbers.
+    calls: u64,
+    /// Calls with the same decision.
+    same: u64,
+    /// Calls that would now be allowed.
+    allowed: u64,
+    /// Calls that would now need an approval.
+    asked: u64,
+    /// Calls that would now be denied.
+    denied: u64,
+    /// Calls whose decision is unknown, for example because their arguments are not recorded.
+    unknown: u64,
+    /// Calls that no rule decided, for example because of invalid arguments.
+    not_evaluated: u64,
+    /// Changed decisions, the most frequent first.
+    changes: Vec<ChangeOutput>,
+    /// First calls with another decision.
+    examples: Vec<ExampleOutput>,
+}
+
+/// Changed decision about calls of a tool.
+#[derive(Clone, Debug, JsonSchema, Serialize)]
+pub(crate) struct ChangeOutput {
+    /// Full name.
+    tool: String,
+    /// Recorded decision: `allow`, `ask` or `deny`.
+    before: &'static str,
+    /// Decision of the config: `allow`, `ask`, `deny`, or `?` if it is unknown.
+    after: &'static str,
+    /// Rule, or layer of the policy.
+    reason: String,
+    /// Number of calls.
+    calls: u64,
+}
+
+/// Call with another decision.
+#[derive(Clone, Debug, JsonSchema, Serialize)]
+pub(crate) struct ExampleOutput {
+    /// ID of the call.
+    call: String,
+    /// Full name.
+    tool: String,
+    caller: String,
+    recorded_at: OutputTime,
+    /// Recorded decision.
+    before: &'static str,
+    before_reason: String,
+    /// Decision of the config.
+    after: &'static str,
+    after_reason: String,
+}
+
+impl HistoryOutput {
     /// Returns the text for the terminal.
     pub(crate) fn text(&self) -> String {
-        let all = self.same + self.allowed + self.asked + self.denied + self.unknown + self.other;
-        let mut text = format!(
-            "{all:>7} recorded call{}\n",
-            if all == 1 { "" } else { "s" }
+        let mut table = OutputTable::new(&[TableColumn::Whole, TableColumn::Wrap]);
+        let mut count =
+            |count: u64, what: &str| table.add([format!("{count:>7}"), what.to_owned()]);
+        count(
+            self.calls,
+            if self.calls == 1 {
+                "recorded call"
+            } else {
+                "recorded calls"
+            },
         );
-        for (count, what) in [
-            (self.same, "same decision"),
-            (self.allowed, "would be allowed"),
-            (self.asked, "would need an approval"),
-            (self.denied, "would be denied"),
-            (self.unknown, "unknown"),
-            (
-                self.other,
-                "not decided by a rule (for example, because of invalid arguments), so not evaluated",
-            ),
-        ] {
-            text.push_str(&format!("{count:>7} {what}\n"));
+        count(self.same, "same decision");
+        count(self.allowed, "would be allowed");
+        count(self.asked, "would need an approval");
+        count(self.denied, "would be denied");
+        count(self.unknown, "unknown");
+        count(
+            self.not_evaluated,
+            "not decided by a rule (for example, because of invalid arguments), so not evaluated",
+        );
+        if !self.changes.is_empty() {
+            table.add_line(String::new());
         }
-        let mut changes: Vec<(&DecisionChange, &u64)> = self.changes.iter().collect();
-        changes.sort_by_key(|(_, count)| Reverse(**count));
-        for (change, count) in changes.iter().take(MAX_CHANGES_SHOWN) {
-            let (tool, why) = (visible(&change.tool), visible(&change.why));
-            let (then, now) = (change.then, change.now);
-            text.push_str(&format!("\n{count:>7} {tool}: {then} -> {now}, {why}"));
+        for change in self.changes.iter().take(MAX_CHANGES_SHOWN) {
+            let (tool, why) = (visible(&change.tool), visible(&change.reason));
+            let text = format!("{tool}: {} -> {}, {why}", change.before, change.after);
+            table.add([format!("{:>7}", change.calls), text]);
         }
-        match changes.len() {
-            0 => {}
-            n if n > MAX_CHANGES_SHOWN => {
-                text.push_str(&format!("\n        and {} more\n", n - MAX_CHANGES_SHOWN))
-            }
-            _ => text.push('\n'),
+        let more = self.changes.len().saturating_sub(MAX_CHANGES_SHOWN);
+        if more > 0 {
+            table.add_line(format!("        and {more} more"));
         }
         if !self.examples.is_empty() {
-            text.push_str(&format!(
-                "\nfor example\n  {}\n",
-                self.examples.join("\n  ")
-            ));
+            table.add_line("\nfor example".to_owned());
         }
-        text
+        for one in &self.examples {
+            let line = format!(
+                "  {} {} for {} {}: {} ({}) -> {} ({})",
+                one.call,
+                one.tool,
+                one.caller,
+                format_age(one.recorded_at.as_millis()),
+                one.before,
+                one.before_reason,
+                one.after,
+                one.after_reason
+            );
+            table.add_line(visible_line(&line));
+        }
+        table.add_line(format!(
+            "\nevaluated with {}; nothing was called",
+            self.source
+        ));
+        table.text()
     }
 }
 

@@ -1,7 +1,10 @@
 //! Audit records as readable text, one line each. Long values are truncated.
 
 use super::formats;
-use serde_json::Value;
+use crate::cli::output::{OutputTable, TableColumn};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::{Map, Value};
 use toolgate_core::{visible, visible_line};
 use toolgate_journal::read::SegmentLine;
 use toolgate_protocol::method::tasks::format_iso8601;
@@ -12,10 +15,47 @@ const CHAIN_FIELDS: [&str; 10] = [
 ];
 /// Fields with their own column.
 const COLUMN_FIELDS: [&str; 4] = ["call", "tool", "name", "caller"];
+/// Columns: time, event, call ID, tool, caller and outcome.
+const COLUMNS: &[TableColumn] = &[
+    TableColumn::Whole,
+    TableColumn::Whole,
+    TableColumn::Whole,
+    TableColumn::Whole,
+    TableColumn::Cut,
+    TableColumn::Wrap,
+];
 /// Maximum length of a value in characters.
 const MAX_VALUE_CHARS: usize = 160;
 /// Shown length of a digest in characters.
 const SHOWN_DIGEST_CHARS: usize = 12;
+
+/// Record of the audit log: one line of `audit tail --json` and `audit search --json`.
+#[derive(Clone, Debug, JsonSchema, Serialize)]
+pub(crate) struct AuditRecordOutput {
+    /// Version of the format.
+    v: u64,
+    /// ID of the chain.
+    chain: String,
+    /// Number of the segment.
+    seg: u64,
+    /// Sequence number in the chain.
+    seq: u64,
+    /// Hash of the record before it.
+    prev: String,
+    /// Hash of the record.
+    h: String,
+    /// Time in microseconds since 1970.
+    ts: u64,
+    /// Microseconds of a clock that is never set back.
+    mono: u64,
+    /// ID of the start of the gateway.
+    boot: String,
+    /// Event, such as `call.end`.
+    ev: String,
+    /// Fields of the event.
+    #[serde(flatten)]
+    fields: Map<String, Value>,
+}
 
 /// Formats a record as raw JSON or as readable text.
 pub(super) fn text(line: &SegmentLine, json: bool) -> String {
@@ -34,18 +74,20 @@ fn readable_line(line: &SegmentLine) -> String {
         "call.end" => ended(line),
         _ => members(line),
     };
-    let told = format!(
-        "{} {:<14} {:<10} {:<28} {:<22} {rest}",
+    let tool = match word(line, "tool") {
+        tool if tool.is_empty() => word(line, "name"),
+        tool => tool,
+    };
+    let mut table = OutputTable::new(COLUMNS).with_min_widths(&[24, 14, 10, 28, 22]);
+    table.add([
         format_iso8601(line.ts / 1000),
         visible_line(&line.event),
         word(line, "call"),
-        match word(line, "tool") {
-            tool if tool.is_empty() => word(line, "name"),
-            tool => tool,
-        },
+        tool,
         word(line, "caller"),
-    );
-    told.trim_end().to_owned() + "\n"
+        rest,
+    ]);
+    table.text()
 }
 
 fn word(line: &SegmentLine, name: &str) -> String {
@@ -177,16 +219,16 @@ mod tests {
             ],
         );
         let head = |event: &str, call: &str, tool: &str| {
-            format!(" {event:<14} {call:<10} {tool:<28} {:<22}", "ada")
+            format!("  {event:<14}  {call:<10}  {tool:<28}  {:<22}", "ada")
         };
         let expected = [
-            head("call.begin", "c-1", "files.read") + " allow\n",
-            head("call.end", "c-1", "files.read") + " ok in 3.9 ms\n",
+            head("call.begin", "c-1", "files.read") + "  allow\n",
+            head("call.end", "c-1", "files.read") + "  ok in 3.9 ms\n",
             head("call.end", "c-1", "files.read")
-                + " cancelled_unknown in 3.9 ms, by caller: changed my mind\n",
-            head("deny", "c-1", "files.read") + " invalid: at /a: no\n",
-            head("deny", "c-1", "files.read") + " edge: a key\\u000athat was revoked\n",
-            head("key", "", "") + " n=7 state=made\n",
+                + "  cancelled_unknown in 3.9 ms, by caller: changed my mind\n",
+            head("deny", "c-1", "files.read") + "  invalid: at /a: no\n",
+            head("deny", "c-1", "files.read") + "  edge: a key\\u000athat was revoked\n",
+            head("key", "", "") + "  n=7 state=made\n",
         ];
         assert_eq!(lines[..6], expected);
     }

@@ -5,7 +5,7 @@
 //! read from its segment and checked.
 
 use super::{Result, index::AuditIndex, period_start, print, readable, unreadable};
-use crate::args::AuditSearchOptions;
+use crate::{args::AuditSearchOptions, cli::progress::ProgressLine};
 use serde_json::Value;
 use std::{collections::BTreeMap, io, path::Path, process::ExitCode};
 use toolgate_journal::read::{self, SegmentFile, SegmentLine};
@@ -34,7 +34,10 @@ pub(super) fn run(data: &Path, dir: &Path, wanted: &AuditSearchOptions) -> Resul
         true => AuditIndex::open(data),
         false => None,
     };
+    let progress = ProgressLine::start("Searching the audit log");
     for (at, file) in files.iter().enumerate() {
+        let count = files.len();
+        progress.set(format!("Searching segment {} of {count}", at + 1));
         let found = index
             .as_mut()
             .filter(|_| file.sealed)
@@ -44,6 +47,7 @@ pub(super) fn run(data: &Path, dir: &Path, wanted: &AuditSearchOptions) -> Resul
             None => hits.extend(scan(at, file, wanted, from).map_err(unreadable(dir))?),
         }
     }
+    drop(progress);
     if let Some(index) = index {
         index.retain_segments(&files);
     }

@@ -1,8 +1,13 @@
 //! Report of the checks: a line for each result, or one JSON object.
 
 use super::{CheckResult, CheckState, DoctorContext};
-use crate::cli::commands::{Result, print};
-use serde_json::json;
+use crate::cli::{
+    commands::{Result, print},
+    output::{OutputTable, TableColumn},
+};
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::path::PathBuf;
 use toolgate_core::{visible, visible_line};
 use toolgate_protocol::plural::count_of;
 
@@ -22,7 +27,7 @@ impl Reporter {
 
     pub(super) fn add(&mut self, result: CheckResult) -> Result<()> {
         if !self.json {
-            print(&text(&result))?;
+            print(&table(&result).text())?;
         }
         self.results.push(result);
         Ok(())
@@ -35,24 +40,28 @@ impl Reporter {
 
     /// Returns all results as text.
     pub(super) fn report(&self) -> String {
-        let mut report: String = self.results.iter().map(text).collect();
+        let mut report: String = self
+            .results
+            .iter()
+            .map(|result| table(result).plain_text())
+            .collect();
         report.push_str(&self.summary());
         report
     }
 
-    /// Returns the end of the output.
-    pub(super) fn end(&self, context: &DoctorContext) -> String {
-        if self.json {
-            let report = json!({
-                "ok": self.worst() != CheckState::Problem, "version": env!("CARGO_PKG_VERSION"),
-                "config": context.file, "data": context.data.as_ref().ok(), "checks": self.results,
-            });
-            return format!("{report:#}\n");
+    /// Returns the report as JSON.
+    pub(super) fn output(&self, context: &DoctorContext) -> DoctorOutput {
+        DoctorOutput {
+            ok: self.worst() != CheckState::Problem,
+            version: env!("CARGO_PKG_VERSION"),
+            config: context.file.clone(),
+            data: context.data.as_ref().ok().cloned(),
+            checks: self.results.clone(),
         }
-        self.summary()
     }
 
-    fn summary(&self) -> String {
+    /// Returns the end of the text.
+    pub(super) fn summary(&self) -> String {
         let count = |state| {
             self.results
                 .iter()
@@ -72,7 +81,21 @@ impl Reporter {
     }
 }
 
-fn text(result: &CheckResult) -> String {
+/// Report of the checks.
+#[derive(Clone, Debug, JsonSchema, Serialize)]
+pub(crate) struct DoctorOutput {
+    /// True if no check found a problem.
+    ok: bool,
+    /// Version of the program.
+    version: &'static str,
+    /// File of the config; `null` for the built-in demo server.
+    config: Option<PathBuf>,
+    /// Data directory; `null` if it is unknown.
+    data: Option<PathBuf>,
+    checks: Vec<CheckResult>,
+}
+
+fn table(result: &CheckResult) -> OutputTable {
     let state = match result.state {
         CheckState::Ok => "ok",
         CheckState::Warning => "warning",
@@ -82,10 +105,12 @@ fn text(result: &CheckResult) -> String {
         "" => String::new(),
         subject => format!("{}: ", visible_line(subject)),
     };
-    let message = visible(&result.message).replace('\n', "\n                  ");
-    let mut text = format!("{state:<8} {:<8} {subject}{message}\n", result.check);
+    let mut text = format!("{subject}{}", visible(&result.message));
     for line in &result.lines {
-        text.push_str(&format!("                  | {}\n", visible_line(line)));
+        text.push_str(&format!("\n| {}", visible_line(line)));
     }
-    text
+    let mut table = OutputTable::new(&[TableColumn::State, TableColumn::Whole, TableColumn::Wrap])
+        .with_min_widths(&[7, 7]);
+    table.add([state.to_owned(), result.check.to_owned(), text]);
+    table
 }

@@ -9,13 +9,9 @@ use crate::{
     },
     config::Config,
     runtime::compose,
-    servers::{ServerState, ServerStatus},
+    servers::ServerStatus,
 };
-use std::{
-    io::{self, IsTerminal, Write},
-    path::Path,
-    time::Instant,
-};
+use std::path::Path;
 use toolgate_core::ItemKind;
 use toolgate_protocol::plural::count_of;
 
@@ -54,19 +50,10 @@ fn has_unmet_requirements(config: &Config, server: &str) -> bool {
 fn start(config: &Config, data: &Path) -> Result<StartedServers, CommandError> {
     let guardian = start_guardian()?;
     let runtime = runtime()?;
-    let mut progress = StartProgress::new();
     let pipeline = |servers| compose::definition_pipeline(config, servers);
-    let started = start_and_list(
-        guardian,
-        config,
-        data,
-        &[ItemKind::Tool],
-        pipeline,
-        |status| progress.show(status),
-    );
+    let started = start_and_list(guardian, config, data, &[ItemKind::Tool], pipeline);
     let started = runtime.block_on(started);
     runtime.shutdown_background();
-    progress.clear();
     Ok(started?)
 }
 
@@ -93,45 +80,4 @@ fn result(config: &Config, started: &StartedServers, server: &ServerStatus) -> C
     };
     let first = stderr.len().saturating_sub(MAX_STDERR_LINES);
     CheckResult::problem(id, why).with_lines(stderr[first..].to_vec())
-}
-
-/// Progress on a terminal: the servers that are still starting.
-struct StartProgress {
-    begun: Instant,
-    shown: bool,
-    is_terminal: bool,
-}
-
-impl StartProgress {
-    fn new() -> StartProgress {
-        StartProgress {
-            begun: Instant::now(),
-            shown: false,
-            is_terminal: io::stderr().is_terminal(),
-        }
-    }
-
-    fn show(&mut self, status: &[ServerStatus]) {
-        if !self.is_terminal {
-            return;
-        }
-        let waiting = status
-            .iter()
-            .filter(|server| server.state != ServerState::Running);
-        let names: Vec<&str> = waiting.map(|server| server.id.as_str()).collect();
-        let seconds = self.begun.elapsed().as_secs();
-        // The terminal may be gone, and the report follows on stdout.
-        let _ = write!(
-            io::stderr(),
-            "\r\u{1b}[Kstarting: {} ({seconds} s)",
-            names.join(", ")
-        );
-        self.shown = true;
-    }
-
-    fn clear(&self) {
-        if self.shown {
-            let _ = write!(io::stderr(), "\r\u{1b}[K");
-        }
-    }
 }

@@ -73,7 +73,7 @@ async fn pin_definitions(
     let pins = runtime::pins::with_settings(config, backends.pins.clone());
     let policy = compose::gateway_policy(config, &backends, pins, None);
     let pinning = |servers| policy.pinning(servers);
-    let started = start_and_list(guardian, config, data, &ItemKind::ALL, pinning, |_| ()).await?;
+    let started = start_and_list(guardian, config, data, &ItemKind::ALL, pinning).await?;
     Ok(started.status)
 }
 
