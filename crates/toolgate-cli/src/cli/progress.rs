@@ -5,7 +5,7 @@ use std::{
     io::{self, Write},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        mpsc::{self, RecvTimeoutError, Sender},
+        mpsc::{self, RecvTimeoutError, SyncSender},
     },
     thread::{self, JoinHandle},
     time::{Duration, Instant},
@@ -25,7 +25,7 @@ const CLEAR_LINE: &str = "\r\u{1b}[K";
 /// It has a thread, so it must not begin before the guardian has started.
 pub(crate) struct ProgressLine {
     text: Arc<Mutex<String>>,
-    writer: Option<(Sender<()>, JoinHandle<()>)>,
+    writer: Option<(SyncSender<()>, JoinHandle<()>)>,
 }
 
 impl ProgressLine {
@@ -34,7 +34,7 @@ impl ProgressLine {
         let text = Arc::new(Mutex::new(text.into()));
         let shown = text.clone();
         let writer = terminal::width(&io::stderr()).map(|_| {
-            let (end, ended) = mpsc::channel();
+            let (end, ended) = mpsc::sync_channel(0);
             (end, thread::spawn(move || write_until(&ended, &shown)))
         });
         ProgressLine { text, writer }

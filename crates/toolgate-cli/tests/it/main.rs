@@ -100,6 +100,7 @@ mod skills;
 mod slow_servers;
 mod stdio;
 mod tasks;
+mod terminal_output;
 mod uninstall;
 mod unusable;
 mod uris;

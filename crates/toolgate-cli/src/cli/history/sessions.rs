@@ -7,7 +7,7 @@ use super::{
     transcript::{TranscriptCall, TranscriptHost, read_calls},
 };
 use crate::{
-    cli::output::{OutputTable, TableColumn},
+    cli::output::OutputTable,
     cli::progress::ProgressLine,
     config::{hook_caller, normalize_id},
     hosts::HookHost,
@@ -182,14 +182,14 @@ pub(crate) struct UnknownServerOutput {
 impl ReplayOutput {
     /// Returns the text for the terminal.
     pub(crate) fn text(&self) -> String {
-        let mut table = OutputTable::new(&[TableColumn::Whole, TableColumn::Wrap]);
+        let mut table = OutputTable::new(&[]);
         for (count, what) in [
             (self.allowed, "would be allowed"),
             (self.asked, "would need an approval"),
             (self.denied, "would be denied"),
             (self.unknown, "to servers that the config does not have"),
         ] {
-            table.add([format!("{count:>7}"), what.to_owned()]);
+            table.add_line(format!("{count:>7} {what}"));
         }
         let mut text = table.text() + &self.tool_table();
         for one in &self.unknown_servers {

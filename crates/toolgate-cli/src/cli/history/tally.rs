@@ -5,7 +5,7 @@ use super::{
     replay::{ReplayResult, ReplayedCall},
 };
 use crate::{
-    cli::output::{OutputTable, OutputTime, TableColumn},
+    cli::output::{OutputTable, OutputTime},
     runtime::offline::format_age,
 };
 use schemars::JsonSchema;
@@ -196,9 +196,8 @@ pub(crate) struct ExampleOutput {
 impl HistoryOutput {
     /// Returns the text for the terminal.
     pub(crate) fn text(&self) -> String {
-        let mut table = OutputTable::new(&[TableColumn::Whole, TableColumn::Wrap]);
-        let mut count =
-            |count: u64, what: &str| table.add([format!("{count:>7}"), what.to_owned()]);
+        let mut table = OutputTable::new(&[]);
+        let mut count = |count: u64, what: &str| table.add_line(format!("{count:>7} {what}"));
         count(
             self.calls,
             if self.calls == 1 {
@@ -222,7 +221,7 @@ impl HistoryOutput {
         for change in self.changes.iter().take(MAX_CHANGES_SHOWN) {
             let (tool, why) = (visible(&change.tool), visible(&change.reason));
             let text = format!("{tool}: {} -> {}, {why}", change.before, change.after);
-            table.add([format!("{:>7}", change.calls), text]);
+            table.add_line(format!("{:>7} {text}", change.calls));
         }
         let more = self.changes.len().saturating_sub(MAX_CHANGES_SHOWN);
         if more > 0 {

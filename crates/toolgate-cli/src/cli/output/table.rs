@@ -6,8 +6,10 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// Spaces between columns.
 const COLUMN_GAP: usize = 2;
-/// Minimum width of a column that is cut or wrapped.
-const MIN_FLEXIBLE_WIDTH: usize = 16;
+/// Minimum width of a column that is cut.
+const MIN_CUT_WIDTH: usize = 16;
+/// Minimum width of a column that is wrapped.
+const MIN_WRAPPED_WIDTH: usize = 28;
 /// Maximum width to which a column is padded outside of a terminal; a longer cell shifts the rest of its line.
 const MAX_PADDED_WIDTH: usize = 48;
 /// Indentation of the cells below the first one, if a row does not fit on a line.
@@ -27,8 +29,17 @@ pub(crate) enum TableColumn {
 }
 
 impl TableColumn {
+    /// Returns the minimum width; `None` if the column stays whole.
+    fn min_width(self) -> Option<usize> {
+        match self {
+            TableColumn::Whole | TableColumn::State => None,
+            TableColumn::Cut => Some(MIN_CUT_WIDTH),
+            TableColumn::Wrap => Some(MIN_WRAPPED_WIDTH),
+        }
+    }
+
     fn is_flexible(self) -> bool {
-        matches!(self, TableColumn::Cut | TableColumn::Wrap)
+        self.min_width().is_some()
     }
 }
 
@@ -134,11 +145,14 @@ impl OutputTable {
             if excess == 0 {
                 return Some(widths);
             }
-            let flexible = self.columns.iter().zip(&mut widths);
-            let flexible = flexible.filter(|(column, _)| column.is_flexible());
-            // The widest column has most to spare.
-            let (_, widest) = flexible.max_by_key(|(_, width)| **width)?;
-            let spare = widest.saturating_sub(MIN_FLEXIBLE_WIDTH);
+            let columns = self.columns.iter().zip(&mut widths);
+            let spare = columns.map(|(column, width)| {
+                (
+                    width.saturating_sub(column.min_width().unwrap_or(*width)),
+                    width,
+                )
+            });
+            let (spare, widest) = spare.max_by_key(|(spare, _)| *spare)?;
             if spare == 0 {
                 return None;
             }
@@ -182,20 +196,28 @@ impl OutputTable {
         }
     }
 
-    /// Writes the first cell, and below it the others.
+    /// Writes the cells one after the other, on as many lines as they need.
     fn write_stacked(&self, text: &mut String, row: &[String], width: usize, color: bool) {
-        let rest = width.saturating_sub(STACKED_INDENT).max(1);
-        for (n, (cell, column)) in row.iter().zip(self.columns).enumerate() {
-            let indent = if n == 0 { 0 } else { STACKED_INDENT };
-            let lines = match column.is_flexible() {
-                true => wrap(cell, if n == 0 { width } else { rest }),
-                false => vec![cell.clone()],
+        let indent = " ".repeat(STACKED_INDENT);
+        let (mut line, mut used) = (String::new(), 0);
+        for (cell, column) in row.iter().zip(self.columns) {
+            let parts = match column.is_flexible() && used + COLUMN_GAP + cell_width(cell) > width {
+                true => wrap(cell, width.saturating_sub(STACKED_INDENT).max(1)),
+                false => cell.split('\n').map(str::to_owned).collect(),
             };
-            for line in lines.iter().filter(|line| !line.is_empty()) {
-                let line = painted(line, *column, color);
-                let _ = writeln!(text, "{}{line}", " ".repeat(indent));
+            for (n, part) in parts.iter().filter(|part| !part.is_empty()).enumerate() {
+                if used > 0 && (n > 0 || used + COLUMN_GAP + part.width() > width) {
+                    let _ = writeln!(text, "{line}");
+                    (line, used) = (indent.clone(), STACKED_INDENT);
+                } else if used > 0 {
+                    line.push_str(&" ".repeat(COLUMN_GAP));
+                    used += COLUMN_GAP;
+                }
+                line.push_str(&painted(part, *column, color));
+                used += part.width();
             }
         }
+        let _ = writeln!(text, "{line}");
     }
 }
 

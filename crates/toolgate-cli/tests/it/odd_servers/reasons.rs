@@ -24,7 +24,9 @@ pub(super) fn missing(gate: &Gate, cases: &[Case]) -> Vec<String> {
     let printed = Printed {
         items: ["tools", "resources", "prompts"]
             .map(|kind| all_of(&gate.run(&[kind])))
-            .concat(),
+            .concat()
+            // The reason is a column of its own.
+            .replace("withheld  ", "withheld: "),
         // Odd servers are down, so the command fails.
         status: with_servers(&all_of(&gate.run(&["status"]))),
         check: all_of(&output(&mut check)),
