@@ -11,6 +11,9 @@ pub(crate) struct UninstallOptions {
     /// Remove without asking
     #[arg(long, requires = "parts")]
     pub(crate) yes: bool,
+    /// Print the list as JSON; `toolgate schema` describes it
+    #[arg(long, conflicts_with = "parts")]
+    pub(crate) json: bool,
 }
 
 /// Part of an installation.

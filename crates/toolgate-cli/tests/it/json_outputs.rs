@@ -47,6 +47,7 @@ const OFFLINE_OUTPUTS: &[OutputCase<'static>] = &[
     ("connect", &["connect"]),
     ("replay", &["replay"]),
     ("service status", &["service", "status"]),
+    ("uninstall", &["uninstall"]),
     ("explain --history", &["explain", "--history", "1d"]),
 ];
 

@@ -18,4 +18,5 @@ pub(crate) use super::{
     service::ServiceOutput,
     status::StatusOutput,
     tasks::TaskOutput,
+    uninstall::UninstallOutput,
 };

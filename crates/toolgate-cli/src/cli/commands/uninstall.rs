@@ -1,6 +1,7 @@
 //! `toolgate uninstall`: lists where the files of toolgate are, and removes the parts that the operator names.
 
 mod inventory;
+mod output;
 
 use super::{
     CommandError, DataLocation, Result, confirm::confirm, disconnect, explain::runtime, hook_setup,
@@ -8,12 +9,13 @@ use super::{
 };
 use crate::{
     args::{UninstallOptions, UninstallPart},
-    cli::server_start::start_guardian,
+    cli::{output::print_json, server_start::start_guardian},
     config::keyring::delete_secret,
     hosts::{ConnectionRecord, ConnectionStore, EditedFile, HostTarget},
     operator::control::GatewaySockets,
 };
 use inventory::Inventory;
+pub(crate) use output::UninstallOutput;
 use std::{fs, io, path::Path, process::ExitCode, time::Duration};
 
 /// Time to delete an entry of the keyring, which may ask for its password.
@@ -26,6 +28,9 @@ pub(super) fn run(place: &DataLocation<'_>, wanted: &UninstallOptions) -> Result
     let found = Inventory::find(place)?;
     if wanted.parts.is_empty() {
         let program = own_program()?;
+        if wanted.json {
+            return print_json(&found.output(program));
+        }
         return print(&format!(
             "program  {program}: remove it with the tool that installed it, or delete the file\n{}\n\
              `toolgate uninstall PART...` removes parts: hosts, service, keyring, config, data, or all\n",

@@ -43,6 +43,7 @@ pub(crate) const OUTPUT_SCHEMAS: &[OutputSchema] = &[
     document::<VerifyOutput>("audit verify"),
     document::<Vec<KeyOutput>>("keys list"),
     document::<ServiceOutput>("service status"),
+    document::<UninstallOutput>("uninstall"),
 ];
 
 const fn document<T: JsonSchema>(command: &'static str) -> OutputSchema {
