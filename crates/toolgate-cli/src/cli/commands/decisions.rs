@@ -115,7 +115,7 @@ pub(crate) struct GrantOutput {
     /// CEL condition that the calls match.
     #[serde(rename(deserialize = "when"))]
     condition: Option<String>,
-    /// Why it is no longer valid, such as `expired`; `null` if it is.
+    /// Reason why it is no longer valid, such as `expired`; `null` if it is.
     #[serde(rename(deserialize = "over"))]
     end_reason: Option<String>,
 }

@@ -238,7 +238,7 @@ pub(crate) struct KeyOutput {
     pub(crate) expires_at: Option<OutputTime>,
     #[serde(rename(deserialize = "revoked"))]
     revoked_at: Option<OutputTime>,
-    /// Why the key is no longer valid, such as `expired`; `null` if it is.
+    /// Reason why the key is no longer valid, such as `expired`; `null` if it is.
     #[serde(rename(deserialize = "over"))]
     end_reason: Option<String>,
     #[serde(rename(deserialize = "used"))]

@@ -55,7 +55,7 @@ pub(crate) struct ActiveConfigOutput {
     /// Cause of the last load.
     #[serde(rename(deserialize = "by"))]
     loaded_by: Option<String>,
-    /// Why a newer config was rejected.
+    /// Reason why a newer config was rejected.
     #[serde(rename(deserialize = "refused"))]
     pub(super) rejection: Option<String>,
     /// Notes of the last load.
@@ -68,10 +68,10 @@ pub(crate) struct ActiveConfigOutput {
 pub(crate) struct AuditLogOutput {
     /// `written`, `failed` or `closed`.
     pub(super) state: String,
-    /// Why it cannot be written.
+    /// Reason why it cannot be written.
     #[serde(rename(deserialize = "why"))]
     pub(super) error: Option<String>,
-    /// Why checkpoints are not mirrored; `null` if they are.
+    /// Reason why checkpoints are not mirrored; `null` if they are.
     #[serde(rename(deserialize = "checkpoints"))]
     pub(super) mirror_error: Option<String>,
     /// Damage that is not acknowledged.
@@ -159,7 +159,7 @@ pub(crate) struct IssuerOutput {
     /// Name in the config.
     pub(super) id: String,
     url: Option<String>,
-    /// Why it cannot be used.
+    /// Reason why it cannot be used.
     pub(super) error: Option<String>,
     /// Time of the first failure.
     #[serde(rename(deserialize = "since"))]
