@@ -1,6 +1,7 @@
 //! `toolgate import`: servers of hosts into the config.
 
 mod first_start;
+mod output;
 
 use super::{CommandError, DataLocation, Result, absolute, confirm::confirm, print, usage};
 use crate::{
@@ -17,8 +18,7 @@ use crate::{
         secret_places::SecretPlaces,
     },
 };
-use schemars::JsonSchema;
-use serde::Serialize;
+pub(crate) use output::ImportOutput;
 use std::{
     path::{Path, PathBuf},
     process::ExitCode,
@@ -134,72 +134,6 @@ pub(super) fn import(place: &DataLocation<'_>, wanted: &ImportOptions) -> Result
         entries,
         files: Some(files),
     })
-}
-
-/// Changes that an import would make.
-#[derive(Clone, Debug, JsonSchema, Serialize)]
-pub(crate) struct ImportOutput {
-    /// Config that would be written.
-    config: PathBuf,
-    /// Files with servers.
-    files: Vec<ImportedFileOutput>,
-    /// Number of servers in these files.
-    found: u64,
-    /// Number of those that the config already has.
-    known: u64,
-    /// Names of the servers that would be added to the config.
-    servers: Vec<String>,
-    /// Places in which secrets would be stored.
-    new_secrets: Vec<String>,
-    /// Parts that are changed or left out, and what to do.
-    notes: Vec<String>,
-    /// Change of the config as a unified diff; empty if there is nothing to add.
-    diff: String,
-}
-
-/// File of a host.
-#[derive(Clone, Debug, JsonSchema, Serialize)]
-pub(crate) struct ImportedFileOutput {
-    file: String,
-    /// Host, as `toolgate connect` takes it; `null` if it is unknown.
-    host: Option<&'static str>,
-}
-
-impl ImportOutput {
-    fn new(
-        plan: &ImportPlan,
-        files: &[(String, Option<&'static Host>)],
-        found: usize,
-        before: Option<&ConfigBefore>,
-        target: &Path,
-    ) -> ImportOutput {
-        let files = files.iter().map(|(file, host)| ImportedFileOutput {
-            file: file.clone(),
-            host: host.map(|host| host.id),
-        });
-        let before = before.map(|before| before.text.as_str());
-        let shown = target.display().to_string();
-        ImportOutput {
-            config: target.to_owned(),
-            files: files.collect(),
-            found: found as u64,
-            known: plan.known as u64,
-            servers: plan
-                .servers
-                .iter()
-                .map(|server| server.id.clone())
-                .collect(),
-            new_secrets: plan
-                .new_secrets()
-                .map(|(secret, _)| secret.place.clone())
-                .collect(),
-            notes: plan.notes.clone(),
-            diff: match plan.servers.is_empty() {
-                true => String::new(),
-                false => unified_diff(&shown, before, &plan.text),
-            },
-        }
-    }
 }
 
 /// Returns the absolute path of the config to write.
