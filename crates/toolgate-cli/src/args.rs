@@ -17,7 +17,7 @@ mod uninstall;
 
 pub(crate) use connect::{ConnectOptions, DisconnectOptions, HookOptions, HookUnavailable};
 pub(crate) use decisions::{
-    ApproveOptions, FreezeCommand, FreezeTarget, GrantsCommand, ThawCommand,
+    ApproveOptions, FreezeCommand, FreezeTarget, GrantsCommand, InboxOptions, ThawCommand,
 };
 pub(crate) use edit::{AddOptions, DoctorOptions, InitOptions, ServerNames};
 pub(crate) use help::command as command_line;
@@ -159,7 +159,10 @@ pub(crate) enum CliCommand {
     /// List the newest calls and their state
     Calls(JsonOption),
     /// List the pending approvals
-    Inbox(JsonOption),
+    ///
+    /// With --watch and a terminal, decide them with single keys. If the output is not a terminal, --watch prints a line
+    /// when a request arrives, when its caller leaves, and when it is decided or expires.
+    Inbox(InboxOptions),
     /// Approve a pending call
     Approve(ApproveOptions),
     /// Deny a pending call

@@ -1,8 +1,18 @@
 //! Decisions on the command line: approvals, grants and freezes.
 
 use super::{JsonOption, object};
-use clap::{Args, Subcommand};
+use clap::{Args, Command, FromArgMatches, Subcommand};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// Options of `toolgate inbox`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct InboxOptions {
+    /// Keep watching: a full-screen view, or lines if the output is not a terminal
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) watch: bool,
+    #[command(flatten)]
+    pub(crate) output: JsonOption,
+}
 
 /// Options of `toolgate approve`.
 #[derive(Args, Clone, Debug)]
@@ -31,6 +41,23 @@ pub(crate) struct ApproveOptions {
     /// Remember it for all callers, not only this one
     #[arg(long, requires = "remember")]
     pub(crate) all_callers: bool,
+}
+
+impl ApproveOptions {
+    /// Parses the options of `toolgate approve`, for a view that asks for them.
+    ///
+    /// # Errors
+    /// The first line of the error of the command line.
+    pub(crate) fn parse(words: &[String]) -> Result<ApproveOptions, String> {
+        let command = Command::new("approve").no_binary_name(true);
+        let matches = ApproveOptions::augment_args(command).try_get_matches_from(words);
+        let options = matches.and_then(|matches| ApproveOptions::from_arg_matches(&matches));
+        options.map_err(|error| {
+            let text = error.to_string();
+            let line = text.lines().next().unwrap_or_default();
+            line.trim_start_matches("error: ").to_owned()
+        })
+    }
 }
 
 /// Commands of `toolgate grants`.

@@ -120,7 +120,12 @@ toolgate explain --history 7d --config new.toml"),
 toolgate replay
 # Try a new config on one session
 toolgate replay session.jsonl --config new.toml"),
-    ("inbox", "toolgate inbox"),
+    ("inbox", "\
+toolgate inbox
+# Decide calls as they arrive
+toolgate inbox --watch
+# Print a line for each new request and each decision
+toolgate inbox --watch | tee approvals.log"),
     ("approve", "\
 toolgate approve a-k3x9pq
 # Approve at most ten later calls of this tool as well, during the next 8 hours

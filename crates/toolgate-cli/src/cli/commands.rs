@@ -16,6 +16,7 @@ mod hook;
 mod hook_setup;
 mod import;
 mod inbox;
+mod inbox_watch;
 mod items;
 mod keys;
 mod login;
@@ -158,8 +159,9 @@ fn dispatch(cli: Cli) -> Result<ExitCode> {
         Some(CliCommand::Calls(output)) => {
             calls::run(&GatewaySockets::find(&data()?)?, output.json)
         }
-        Some(CliCommand::Inbox(output)) => {
-            inbox::run(&GatewaySockets::find(&data()?)?, output.json)
+        Some(CliCommand::Inbox(wanted)) if wanted.watch => inbox_watch::run(&place),
+        Some(CliCommand::Inbox(wanted)) => {
+            inbox::run(&GatewaySockets::find(&data()?)?, wanted.output.json)
         }
         Some(CliCommand::Reload) => reload::run(&GatewaySockets::find(&data()?)?),
         Some(CliCommand::Config(ConfigCommand::Schema)) => print(&config_schema_text()),

@@ -1,7 +1,7 @@
 //! Events of the gateway that its log prints.
 
 use serde_json::{Value, json};
-use std::time::Duration;
+use std::{borrow::Cow, time::Duration};
 use toolgate_policy::{PinEvent, PinEventKind};
 use toolgate_protocol::plural::count_of;
 
@@ -72,7 +72,7 @@ pub(crate) enum GatewayEvent {
         id: String,
         tool: String,
         caller: String,
-        decision: &'static str,
+        decision: Cow<'static, str>,
         by: Option<String>,
         reason: Option<String>,
     },

@@ -9,7 +9,7 @@ const SECONDS_PER_DAY: i64 = 86_400;
 
 /// Local clock, which remembers the current UTC offset.
 #[derive(Debug, Default)]
-pub(super) struct LocalClock {
+pub(crate) struct LocalClock {
     /// Period of the offset, and the offset in seconds.
     known: Option<(i64, i64)>,
 }

@@ -15,8 +15,8 @@ pub(crate) use appending_file::{AppendingFile, is_same_file, rotated_path};
 pub(crate) use background_writer::BackgroundWriter;
 pub(crate) use event::{EventLevel, GatewayEvent, last_stderr_lines};
 pub(crate) use format::LogFormat;
+pub(crate) use local_time::LocalClock;
 
-use local_time::LocalClock;
 use std::{
     io::{self, Write},
     path::PathBuf,
@@ -147,6 +147,11 @@ pub(crate) fn emit(event: GatewayEvent) {
         Some(_) => {}
         None => write_to_stderr(&format!("toolgate: {}\n", visible(&event.message()))),
     }
+}
+
+/// Formats an event as a line without colors, for a command that prints events itself.
+pub(crate) fn plain_line(event: &GatewayEvent, clock: &mut LocalClock) -> String {
+    format::plain(event, SystemTime::now(), clock, false)
 }
 
 /// Prints text on standard error, after the events before it.

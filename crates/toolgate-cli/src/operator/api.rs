@@ -10,6 +10,7 @@ mod pins;
 mod status;
 mod tool_call;
 
+pub(crate) use decisions::approval_end;
 pub(crate) use keys::{KEY_EXPIRY_WARNING, key_error_message, key_json};
 pub(crate) use notes::{DefinitionNotes, lines as note_lines};
 pub(crate) use status::sign_in_record;

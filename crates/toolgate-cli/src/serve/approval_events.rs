@@ -1,8 +1,11 @@
 //! Events of approvals, in the event log.
 
-use crate::event_log::{self, GatewayEvent};
+use crate::{
+    event_log::{self, GatewayEvent},
+    operator::api::approval_end,
+};
 use std::collections::HashMap;
-use toolgate_policy::{ApprovalService, ApprovalStatus, ApprovalView, Approver};
+use toolgate_policy::{ApprovalService, ApprovalView, Approver};
 
 /// Announced approvals that were not decided yet.
 #[derive(Default)]
@@ -44,11 +47,7 @@ impl AnnouncedApprovals {
         for (id, text) in before {
             let status = approvals.find(&id).map(|view| view.status);
             let (decision, by, reason) = match &status {
-                Some(ApprovalStatus::Approved(by) | ApprovalStatus::Spent { by, .. }) => {
-                    ("approved", Some(by), None)
-                }
-                Some(ApprovalStatus::Denied(by, reason)) => ("denied", Some(by), reason.clone()),
-                Some(status) => (status.as_str(), None, None),
+                Some(status) => approval_end(status),
                 None => ("expired", None, None),
             };
             decided(&id, &text, decision, by, reason);
@@ -84,7 +83,7 @@ fn decided(
         id: id.to_owned(),
         tool: text.tool.clone(),
         caller: text.caller.clone(),
-        decision,
+        decision: decision.into(),
         by: by.map(ToString::to_string),
         reason,
     });

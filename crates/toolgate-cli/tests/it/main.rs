@@ -46,6 +46,8 @@ mod history;
 mod hooks;
 mod hostile_config;
 mod imports;
+mod inbox_screen;
+mod inbox_terminal;
 mod issuers;
 mod items;
 mod json_outputs;

@@ -16,6 +16,13 @@ use toolgate_protocol::plural::count_of;
 
 /// Runs `toolgate approve`.
 pub(super) fn approve(data: &Path, approve: &ApproveOptions) -> Result<ExitCode> {
+    let done = GatewaySockets::find(data)?.request_any("approve", &approve_request(approve))?;
+    eprintln!("{}", approved_text(approve, &done));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Returns the request of an approval, as the control protocol has it.
+pub(super) fn approve_request(approve: &ApproveOptions) -> Value {
     let lasts = approve.lasts.map(|span| SystemTime::now() + span);
     let remember = approve.remember.then(|| {
         json!({
@@ -23,17 +30,19 @@ pub(super) fn approve(data: &Path, approve: &ApproveOptions) -> Result<ExitCode>
             "all_callers": approve.all_callers,
         })
     });
-    let with = json!({"id": approve.id, "edit": approve.edit, "remember": remember});
-    let done = GatewaySockets::find(data)?.request_any("approve", &with)?;
+    json!({"id": approve.id, "edit": approve.edit, "remember": remember})
+}
+
+/// Returns the confirmation of an approval, from the response of the gateway.
+pub(super) fn approved_text(approve: &ApproveOptions, done: &Value) -> String {
     let id = visible_line(&approve.id);
     match (done["more"] == true, approve.remember) {
-        (true, _) => eprintln!("your approval is recorded; another approver has to approve too"),
+        (true, _) => "your approval is recorded; another approver has to approve too".to_owned(),
         (false, true) => {
-            eprintln!("approved: {id}; `toolgate grants list` lists the remembered approvals");
+            format!("approved: {id}; `toolgate grants list` lists the remembered approvals")
         }
-        (false, false) => eprintln!("approved: {id}"),
+        (false, false) => format!("approved: {id}"),
     }
-    Ok(ExitCode::SUCCESS)
 }
 
 /// Runs `toolgate deny`.

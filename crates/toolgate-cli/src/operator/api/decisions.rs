@@ -22,6 +22,7 @@ impl OperatorApi {
         let id = word("id");
         match action {
             "inbox" => Ok(self.pending_approvals()),
+            "approval" => self.approval_end(id),
             "grants" => Ok(self.grants()),
             "freezes" => Ok(self.freezes()),
             "approve" => self.approve(id, with, who).await,
@@ -102,6 +103,15 @@ impl OperatorApi {
         }
     }
 
+    /// Returns how an approval ended, or `asked` if it is pending.
+    fn approval_end(&self, id: &str) -> ActionResult {
+        let Some(view) = self.approvals.find(id) else {
+            return decision_result(Err(ApprovalError::Unknown), id);
+        };
+        let (decision, by, reason) = approval_end(&view.status);
+        Ok(json!({"decision": decision, "by": by.map(ToString::to_string), "reason": reason}))
+    }
+
     /// Returns the open approval requests: those with a waiting caller first, then by expiry.
     pub(crate) fn open_approvals(&self) -> Vec<ApprovalView> {
         let mut open = self.approvals.list();
@@ -123,6 +133,19 @@ impl OperatorApi {
 
     pub(crate) fn freezes(&self) -> Value {
         self.approvals.freezes().list().iter().map(freeze).collect()
+    }
+}
+
+/// Returns the decision on an approval, its approver, and the reason of a denial.
+pub(crate) fn approval_end(
+    status: &ApprovalStatus,
+) -> (&'static str, Option<&Approver>, Option<String>) {
+    match status {
+        ApprovalStatus::Approved(by) | ApprovalStatus::Spent { by, .. } => {
+            ("approved", Some(by), None)
+        }
+        ApprovalStatus::Denied(by, reason) => ("denied", Some(by), reason.clone()),
+        status => (status.as_str(), None, None),
     }
 }
 

@@ -74,6 +74,20 @@ impl GatewaySockets {
         action: &str,
         with: &Value,
     ) -> Result<Vec<ControlResponse>, String> {
+        let (answers, missed) = self.request_each(action, with);
+        if answers.is_empty() {
+            return Err(missed.join("; "));
+        }
+        missed.iter().for_each(|why| eprintln!("toolgate: {why}"));
+        Ok(answers)
+    }
+
+    /// Sends a request to all gateways. Returns the responses, and the reasons of gateways that do not respond.
+    pub(crate) fn request_each(
+        &self,
+        action: &str,
+        with: &Value,
+    ) -> (Vec<ControlResponse>, Vec<String>) {
         let mut answers = Vec::new();
         let mut missed = Vec::new();
         for path in &self.0 {
@@ -82,11 +96,7 @@ impl GatewaySockets {
                 Err(silent) => missed.push(silent.message(path)),
             }
         }
-        if answers.is_empty() {
-            return Err(missed.join("; "));
-        }
-        missed.iter().for_each(|why| eprintln!("toolgate: {why}"));
-        Ok(answers)
+        (answers, missed)
     }
 
     /// Sends a request to one gateway after the other until one knows the object. Its response counts, also if it is

@@ -8,6 +8,7 @@ mod memory;
 mod process;
 mod real;
 mod schemas;
+mod screen;
 mod signer;
 mod signing;
 mod upstream;
@@ -23,6 +24,7 @@ pub(crate) use process::{Family, command, end_politely, kill_hard, lines, output
 pub(crate) use real::rmcp;
 pub(crate) use real::{Client, Script, browser, real, runner, shot, tool};
 pub(crate) use schemas::{Side, Talk};
+pub(crate) use screen::Screen;
 pub(crate) use signer::{Signer, encode};
 pub(crate) use signing::{get, typed_login};
 pub(crate) use upstream::{Heard, Reply, next_request, sayer, upstream};
