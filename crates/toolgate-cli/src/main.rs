@@ -23,6 +23,7 @@ mod hosts;
 mod import;
 mod oauth;
 mod operator;
+mod output_table;
 mod pretty_json;
 mod responses;
 mod runtime;

@@ -4,8 +4,8 @@
 //! their owners. The bound is far above the usual consumption and is never exceeded.
 
 use crate::{
-    cli::output::{OutputTable, TableColumn},
     config::Config,
+    output_table::{OutputTable, TableColumn},
 };
 use schemars::JsonSchema;
 use serde::Serialize;

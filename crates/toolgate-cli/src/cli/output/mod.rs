@@ -4,15 +4,14 @@
 //! object. Only an output that may never end, such as that of `audit tail --follow`, is a JSON object per line.
 
 mod schemas;
-mod table;
 mod timestamp;
 
 use crate::cli::commands::{CommandError, print};
+pub(crate) use crate::output_table::{OutputTable, TableColumn};
 pub(crate) use schemas::{OUTPUT_SCHEMAS, OutputSchema};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 use std::process::ExitCode;
-pub(crate) use table::{OutputTable, TableColumn};
 pub(crate) use timestamp::OutputTime;
 use toolgate_core::visible;
 

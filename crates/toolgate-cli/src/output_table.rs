@@ -296,5 +296,4 @@ fn state_color(state: &str) -> Option<u8> {
 }
 
 #[cfg(test)]
-#[path = "table/tests.rs"]
 mod tests;
