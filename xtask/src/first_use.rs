@@ -36,7 +36,8 @@ pub(crate) fn starts_with_an_empty_home() -> Result<(), String> {
     outcome
 }
 
-fn tool_home(name: &str, folder: &str) -> PathBuf {
+/// Directory of rustup or cargo: that of an environment variable, or the default in the home directory.
+pub(crate) fn tool_home(name: &str, folder: &str) -> PathBuf {
     let home = PathBuf::from(env::var_os("HOME").unwrap_or_default());
     env::var_os(name).map_or_else(|| home.join(folder), PathBuf::from)
 }

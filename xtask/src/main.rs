@@ -11,6 +11,7 @@ mod api;
 mod bench;
 mod conformance;
 mod cycles;
+mod dist;
 mod docs;
 mod eras;
 mod evidence;
@@ -29,10 +30,11 @@ mod run;
 mod steps;
 mod terms;
 mod words;
+mod zig;
 
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: cargo xtask check | test | install | docs | api | requirements | words | cycles | eras | examples | terms | features | platforms | package | long | interop | bench | budgets | adapters | conformance
+const USAGE: &str = "usage: cargo xtask check | test | install | docs | api | requirements | words | cycles | eras | examples | terms | features | platforms | package | dist | long | interop | bench | budgets | adapters | conformance
   check    format, clippy and unit tests: for every commit
   test     everything: check, licences, documents, all tests, the real clients and servers
   api [--write]
@@ -53,6 +55,10 @@ const USAGE: &str = "usage: cargo xtask check | test | install | docs | api | re
            the library crates for Windows, macOS and WebAssembly, as far as the tools can be had
   package  the crates as they are published, each built from its package, and a hello world from the packages alone,
            with the size, crates and processor time of small servers beside rmcp; writes docs/footprint.md
+  dist [--verify] [--check] [--host-only]
+           the release artifacts of the checked-out commit for Linux, in target/dist; --verify builds a second time
+           elsewhere and compares all bytes, --check installs each artifact and uses it, --host-only builds for this
+           machine alone
   long     the rows of attacks and the fuzz targets with their full counts, which take long, api and package
   install  only puts the real clients and servers into the target folder
   interop  the real clients and servers of every revision, with those of the Rust SDK, and published servers; writes docs/interop.md
@@ -100,6 +106,13 @@ fn main() -> ExitCode {
         "features" => features::all(&mut report),
         "platforms" => platforms::check(&mut report),
         "package" => package::all(&mut report),
+        "dist" => match dist::DistOptions::read(std::env::args().skip(2)) {
+            Ok(options) => dist::all(&mut report, options),
+            Err(why) => {
+                eprintln!("{why}");
+                return usage();
+            }
+        },
         "long" => {
             report.step("rows", long::rows);
             report.step("fuzz targets", long::fuzz);

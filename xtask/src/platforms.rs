@@ -3,16 +3,11 @@
 //! Nothing is linked, so a target needs the standard library of rustup and, for the C of `ring`, a compiler: MinGW for
 //! Windows, and Zig from PyPI for macOS. A target whose tools cannot be had is skipped with a note.
 
-use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
-use crate::install;
 use crate::report::Report;
 use crate::run::{cargo, command, must, output, target, which};
-
-/// Environment variables that name a C compiler and its archiver.
-type CompilerVariables = Vec<(&'static str, PathBuf)>;
+use crate::zig::{self, CompilerVariables};
 
 /// A target, the crates that are checked for it, and its C compiler.
 struct Platform {
@@ -30,7 +25,10 @@ const PLATFORMS: [Platform; 3] = [
     Platform {
         target: "aarch64-apple-darwin",
         crates: &["toolgate", "toolgate-verify"],
-        compiler: zig,
+        compiler: || {
+            let folder = target().join("platforms/zig");
+            zig::compiler("aarch64-apple-darwin", "aarch64-macos", &folder)
+        },
     },
     Platform {
         target: "wasm32-unknown-unknown",
@@ -52,18 +50,18 @@ pub(crate) fn check(report: &mut Report) {
     }
 }
 
-fn check_crates(platform: &Platform, tools: &[(&str, PathBuf)]) -> Result<(), String> {
+fn check_crates(platform: &Platform, tools: &[(String, PathBuf)]) -> Result<(), String> {
     let mut check = cargo();
     check.args(["check", "--locked", "--quiet", "--target", platform.target]);
     for name in platform.crates {
         check.args(["-p", name]);
     }
     check.arg("--target-dir").arg(target().join("platforms"));
-    must(check.envs(tools.iter().map(|(name, path)| (*name, path))))
+    must(check.envs(tools.iter().map(|(name, path)| (name, path))))
 }
 
 /// Installs the standard library of a target, if it is missing.
-fn add_target(name: &str) -> Result<(), String> {
+pub(crate) fn add_target(name: &str) -> Result<(), String> {
     let rustup = which("rustup").ok_or("rustup is missing")?;
     let installed = output(command(&rustup).args(["target", "list", "--installed"]))?;
     match installed.lines().any(|line| line == name) {
@@ -74,36 +72,7 @@ fn add_target(name: &str) -> Result<(), String> {
 
 fn mingw() -> Result<CompilerVariables, String> {
     match which("x86_64-w64-mingw32-gcc") {
-        Some(gcc) => Ok(vec![("CC_x86_64_pc_windows_gnu", gcc)]),
+        Some(gcc) => Ok(vec![("CC_x86_64_pc_windows_gnu".to_owned(), gcc)]),
         None => Err("x86_64-w64-mingw32-gcc is missing (Debian: gcc-mingw-w64-x86-64)".to_owned()),
     }
-}
-
-/// Writes two scripts that pass on to Zig what it understands: it has its own names of targets.
-fn zig() -> Result<CompilerVariables, String> {
-    let python = install::zig()?;
-    let folder = target().join("platforms/zig");
-    fs::create_dir_all(&folder).map_err(|error| error.to_string())?;
-    let script = |name: &str, text: String| {
-        let path = folder.join(name);
-        let write = || {
-            fs::write(&path, &text)?;
-            fs::set_permissions(&path, fs::Permissions::from_mode(0o755))
-        };
-        match write() {
-            Ok(()) => Ok(path),
-            Err(error) => Err(format!("{}: {error}", path.display())),
-        }
-    };
-    let python = python.display();
-    let compile = format!(
-        "#!/bin/sh\nfor arg do\n  shift\n  case $arg in\n    \
-         --target=*|-mmacosx-version-min=*|-arch|arm64) ;;\n    *) set -- \"$@\" \"$arg\" ;;\n  esac\ndone\n\
-         exec '{python}' -m ziglang cc -target aarch64-macos \"$@\"\n"
-    );
-    let archive = format!("#!/bin/sh\nexec '{python}' -m ziglang ar \"$@\"\n");
-    Ok(vec![
-        ("CC_aarch64_apple_darwin", script("cc", compile)?),
-        ("AR_aarch64_apple_darwin", script("ar", archive)?),
-    ])
 }
