@@ -158,6 +158,7 @@ fn make(release: &DistRelease, platforms: &[&DistPlatform]) -> Result<(), String
         sbom::write_bom(release, platform)?;
     }
     npm::pack_wrapper(release, platforms)?;
+    let _ = fs::remove_dir_all(release.output.join("staging"));
     checksums(&release.output)?;
     list(&release.output)
 }
