@@ -31,6 +31,12 @@ pub(crate) fn zig() -> Result<PathBuf, String> {
     Ok(folder().join("zig/bin/python"))
 }
 
+/// Installs uv, and gives the directory of `uvx`.
+pub(crate) fn uv() -> Result<PathBuf, String> {
+    venv("uv", "requirements-uv.txt")?;
+    Ok(folder().join("uv/bin"))
+}
+
 /// The browser of the console tests.
 pub(crate) fn chromium() -> Option<PathBuf> {
     if let Some(given) = std::env::var_os("TOOLGATE_CHROMIUM") {

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
+use crate::first_call;
 use crate::install;
 use crate::published;
 use crate::report::{Report, Tests};
@@ -37,6 +38,7 @@ pub(crate) fn all(report: &mut Report) {
         })
     });
     report.step("the page", || write(rows));
+    report.step("from an import to the first call", first_call::after_import);
     report.step("the published servers", || published::all(&mut tests));
     report.tests(tests);
 }

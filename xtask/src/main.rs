@@ -17,6 +17,7 @@ mod eras;
 mod evidence;
 mod examples;
 mod features;
+mod first_call;
 mod first_use;
 mod install;
 mod interop;
@@ -27,6 +28,7 @@ mod published;
 mod report;
 mod requirements;
 mod run;
+mod running_program;
 mod steps;
 mod terms;
 mod words;
@@ -34,7 +36,7 @@ mod zig;
 
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: cargo xtask check | test | install | docs | api | requirements | words | cycles | eras | examples | terms | features | platforms | package | dist | long | interop | bench | budgets | adapters | conformance
+const USAGE: &str = "usage: cargo xtask check | test | install | docs | api | requirements | words | cycles | eras | examples | terms | features | platforms | package | dist | long | interop | bench | budgets | adapters | first-call | conformance
   check    format, clippy and unit tests: for every commit
   test     everything: check, licences, documents, all tests, the real clients and servers
   api [--write]
@@ -69,6 +71,9 @@ const USAGE: &str = "usage: cargo xtask check | test | install | docs | api | re
   budgets [--write]
            the instructions of a call in a debug build against bench/budgets.txt; --write writes the file
   adapters the adapters for agent frameworks in adapters/, a workspace of their own, with their tests
+  first-call
+           from the config of a host to a governed call in an empty home directory, with servers of npm and PyPI;
+           needs the debug build of the program
   conformance [RUN]... [--skip-install] [--url URL] [--client COMMAND]
            the official suite against our server, gateway and client, or those that are given;
            RUN is the beginning of a name such as server-2026-07-28";
@@ -130,6 +135,7 @@ fn main() -> ExitCode {
             report.step("instruction budgets", || bench::budgets(write));
         }
         "adapters" => adapters::all(&mut report),
+        "first-call" => report.step("from an import to the first call", first_call::after_import),
         "conformance" => return conformance(),
         _ => return usage(),
     }
