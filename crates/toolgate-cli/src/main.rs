@@ -34,6 +34,11 @@ mod timestamp;
 
 use std::process::ExitCode;
 
+/// Allocator of the static program: that of musl has one lock for all threads.
+#[cfg(target_env = "musl")]
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     // The guardian is this same program, so nothing else may run before this check.
     if let Some(code) = toolgate_guardian::run_if_asked() {
