@@ -23,6 +23,7 @@ mod login;
 mod logins;
 mod offline;
 pub(in crate::cli) mod outputs;
+mod own_program;
 mod pins;
 mod reload;
 mod replay;
@@ -48,6 +49,7 @@ use crate::{
     serve::{self, GatewayTransport, StartOptions},
 };
 use data_dir::DataLocation;
+use own_program::{lasting_program, own_program};
 use serde_json::{Value, json};
 use std::{
     io::{self, Write},
@@ -274,13 +276,6 @@ fn run_server(server: impl Future<Output = ExitCode>) -> Result<ExitCode> {
     let code = runtime.block_on(server);
     runtime.shutdown_timeout(Duration::from_millis(100));
     Ok(code)
-}
-
-/// Returns the path of this program, for files that start it later.
-fn own_program() -> Result<String> {
-    let program = std::env::current_exe()
-        .map_err(|error| format!("the path of this program cannot be determined: {error}"))?;
-    Ok(program.display().to_string())
 }
 
 /// Sends an action on one id to the gateway that knows it.

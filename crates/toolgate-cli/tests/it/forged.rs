@@ -68,7 +68,10 @@ fn is_record(line: &str) -> bool {
 fn is_told(line: &str) -> bool {
     let (time, rest) = line.split_once(' ').unwrap_or_default();
     let is_time = time.len() == 24 && time.starts_with("20") && time.ends_with("Z");
-    is_time && rest.starts_with(|c: char| c.is_ascii_lowercase())
+    is_time
+        && rest
+            .trim_start()
+            .starts_with(|c: char| c.is_ascii_lowercase())
 }
 
 /// Names of things and of clients that are recorded.

@@ -1,6 +1,8 @@
 //! `toolgate connect`: puts the gateway into the file of a host.
 
-use super::{CommandError, Result, data_dir::DataLocation, hook_setup, import, own_program, print};
+use super::{
+    CommandError, Result, data_dir::DataLocation, hook_setup, import, lasting_program, print,
+};
 use crate::{
     args::{ConnectOptions, ImportOptions},
     cli::output::{OutputTable, TableColumn, print_json},
@@ -215,7 +217,7 @@ fn gateway_entry(
     if !options.http {
         let mut words = vec!["serve".to_owned(), "--stdio".to_owned()];
         words.extend(place.absolute_options());
-        return Ok(process_entry(host, &own_program()?, &words));
+        return Ok(process_entry(host, &lasting_program()?, &words));
     }
     if config.requires_authentication() && options.token_env.is_none() {
         return Err(CommandError::Usage(

@@ -2,7 +2,7 @@
 
 use super::{
     CommandError, Result, connect::host_places, data_dir::DataLocation, hook::unknown_host,
-    own_program, print,
+    lasting_program, own_program, print,
 };
 use crate::{
     args::{ConnectOptions, DisconnectOptions},
@@ -156,7 +156,7 @@ fn hook_file(id: &str, project: bool) -> Result<(HookHost, EditedFile)> {
 
 /// Returns the command line of the hook, for the host's shell.
 fn hook_command(place: &DataLocation<'_>, host: HookHost) -> Result<String> {
-    let mut words = vec![own_program()?, "hook".to_owned(), host.id().to_owned()];
+    let mut words = vec![lasting_program()?, "hook".to_owned(), host.id().to_owned()];
     words.extend(["--wait".to_owned(), WAIT_SECONDS.to_string()]);
     words.extend(place.absolute_options());
     let words: Vec<String> = words.iter().map(|word| shell_quote(word)).collect();

@@ -1,7 +1,7 @@
 //! `toolgate service`: the gateway as a service of systemd or launchd.
 
 use super::{
-    CommandError, Result, connect::host_places, data_dir::DataLocation, own_program, print,
+    CommandError, Result, connect::host_places, data_dir::DataLocation, lasting_program, print,
     service_unit::ServiceUnit,
 };
 use crate::{
@@ -158,7 +158,7 @@ fn print_status(manager: ServiceManager) -> Result<ExitCode> {
 
 fn unit(place: &DataLocation<'_>) -> Result<ServiceUnit> {
     Ok(ServiceUnit {
-        program: own_program()?,
+        program: lasting_program()?,
         arguments: place.absolute_options(),
         path: env::var("PATH").unwrap_or_else(|_| DEFAULT_PATH.to_owned()),
     })
