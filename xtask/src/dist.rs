@@ -93,7 +93,7 @@ impl DistOptions {
 /// Builds the artifacts, then verifies and checks them if the options say so.
 pub(crate) fn all(report: &mut Report, options: DistOptions) {
     let work = target().join("dist-work");
-    let release = match DistRelease::clone_head(&work, &target().join("dist")) {
+    let release = match DistRelease::clone_head(&root(), &work, &target().join("dist")) {
         Ok(release) => release,
         Err(why) => return report.step("sources", || Err(why)),
     };
@@ -170,20 +170,20 @@ impl DistPlatform {
 }
 
 impl DistRelease {
-    /// Clones the checked-out commit into `work`, unless that was done before.
-    fn clone_head(work: &Path, artifacts: &Path) -> Result<Self, String> {
+    /// Clones the commit that is checked out in `repository` into `work`, unless that was done before.
+    fn clone_head(repository: &Path, work: &Path, artifacts: &Path) -> Result<Self, String> {
         let source = work.join("source");
         let git = |folder: &Path, words: &[&str]| {
             let text = output(command("git").arg("-C").arg(folder).args(words))?;
             Ok::<_, String>(text.trim().to_owned())
         };
-        let head = git(&root(), &["rev-parse", "HEAD"])?;
-        if !git(&root(), &["status", "--porcelain"])?.is_empty() {
+        let head = git(repository, &["rev-parse", "HEAD"])?;
+        if !git(repository, &["status", "--porcelain"])?.is_empty() {
             println!("the artifacts are built from commit {head}, without the uncommitted changes");
         }
         if !source.exists() || git(&source, &["rev-parse", "HEAD"])? != head {
             empty(&source)?;
-            let from = format!("file://{}", root().display());
+            let from = format!("file://{}", repository.display());
             must(
                 command("git")
                     .args(["clone", "--quiet", "--depth", "1", &from])

@@ -8,7 +8,12 @@ use crate::run::target;
 /// Builds the same commit from another clone into another directory, and compares all artifacts.
 pub(super) fn verify(first: &DistRelease, platforms: &[&DistPlatform]) -> Result<(), String> {
     let work = target().join("dist-verify");
-    let second = DistRelease::clone_head(&work.join("another/place"), &work.join("output"))?;
+    // A clone of the clone, because the checkout may have another commit by now.
+    let second = DistRelease::clone_head(
+        &first.source,
+        &work.join("another/place"),
+        &work.join("output"),
+    )?;
     let _ = fs::remove_dir_all(&second.build);
     make(&second, platforms)?;
     let names = artifacts(&first.output)?;
