@@ -126,7 +126,8 @@ pub use sanitize::text::{TextSanitizer, sanitize_text};
 pub use sanitize::text_fn::text_from_fn;
 pub use sanitize::untrusted::UntrustedMarker;
 pub use store::{
-    MemoryStateStore, StateClock, StateRow, StateStore, WriteOutcome, WritePrecondition,
+    ChangedKeys, MemoryStateStore, StateClock, StateRow, StateStore, WriteOutcome,
+    WritePrecondition,
 };
 pub use validation::arguments::{ArgumentValidation, UriSpelling, is_closed};
 pub use validation::outbound_secrets::{OnOutboundSecret, OutboundSecrets};

@@ -7,7 +7,9 @@ use serde_json::Value;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
 use toolgate_core::{BoxFuture, Error};
-pub use toolgate_journal::state::{StateClock, StateRow, WriteOutcome, WritePrecondition};
+pub use toolgate_journal::state::{
+    ChangedKeys, StateClock, StateRow, WriteOutcome, WritePrecondition,
+};
 
 /// Key-value store for state that outlives a call (approvals, pins, API keys): tables of JSON values by key.
 ///
@@ -22,6 +24,13 @@ pub trait StateStore: Send + Sync + 'static {
     fn versions(&self, table: &str) -> Vec<(String, u64)> {
         let rows = self.entries(table).into_iter();
         rows.map(|row| (row.key, row.version)).collect()
+    }
+
+    /// Returns the keys of a table of the store whose entries changed, or were removed, since a version of the store.
+    /// The default knows no changes, so that the table is read as a whole.
+    fn changes_since(&self, table: &str, version: Option<u64>) -> ChangedKeys {
+        let _ = (table, version);
+        ChangedKeys::default()
     }
 
     /// Returns the entry of a table of the store with this key.

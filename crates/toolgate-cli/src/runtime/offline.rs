@@ -16,9 +16,9 @@ use toolgate_core::{
 };
 use toolgate_journal::state::{self, DurableState, StateLimits};
 use toolgate_policy::{
-    self as policy, AccessRule, ApprovalService, AuditRecorder, GrantView, MemoryStateStore,
-    OnOutboundSecret, PinnedText, Pins, Policy, StateClock, StateRow, StateStore, WriteOutcome,
-    WritePrecondition, pins::StoredPin as KeptPin,
+    self as policy, AccessRule, ApprovalService, AuditRecorder, ChangedKeys, GrantView,
+    MemoryStateStore, OnOutboundSecret, PinnedText, Pins, Policy, StateClock, StateRow, StateStore,
+    WriteOutcome, WritePrecondition, pins::StoredPin as KeptPin,
 };
 
 /// Choice of a definition if the latest one is not the accepted one.
@@ -328,6 +328,10 @@ impl StateStore for ReadOnlyStore {
 
     fn versions(&self, table: &str) -> Vec<(String, u64)> {
         self.0.versions(table)
+    }
+
+    fn changes_since(&self, table: &str, version: Option<u64>) -> ChangedKeys {
+        self.0.changes_since(table, version)
     }
 
     fn row(&self, table: &str, key: &str) -> Option<StateRow> {

@@ -1,7 +1,7 @@
 //! The store of the state in a directory.
 
 use super::{
-    StateClock, StateRow, WriteOutcome, WritePrecondition,
+    ChangedKeys, StateClock, StateRow, WriteOutcome, WritePrecondition,
     tables::StateTables,
     writer::{QueuedChange, StateWriter},
 };
@@ -190,6 +190,11 @@ impl DurableState {
     /// Returns the keys of a state table and the versions of their entries, without the values.
     pub fn versions(&self, table: &str) -> Vec<(String, u64)> {
         self.shared.tables().versions(table)
+    }
+
+    /// Returns the keys of a state table whose entries changed, or were removed, since a version of the state.
+    pub fn changes_since(&self, table: &str, version: Option<u64>) -> ChangedKeys {
+        self.shared.tables().changes_since(table, version)
     }
 
     /// Returns the entry of a state table with this key.

@@ -30,4 +30,4 @@ mod writer;
 pub use clock::StateClock;
 #[cfg(all(feature = "files", unix))]
 pub use durable::{DurableState, StateError, StateLimits};
-pub use row::{StateRow, WriteOutcome, WritePrecondition};
+pub use row::{ChangedKeys, StateRow, WriteOutcome, WritePrecondition};

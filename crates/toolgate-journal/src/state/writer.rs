@@ -88,6 +88,10 @@ impl StateWriter {
         };
         let held = writer.file.lock()?;
         writer.catch_up(&held)?;
+        let tables = &writer.shared.tables;
+        let mut tables = tables.write().unwrap_or_else(PoisonError::into_inner);
+        tables.forget_changes(writer.version);
+        drop(tables);
         writer.compact(&held)?;
         Ok(writer)
     }
@@ -324,6 +328,9 @@ impl StateWriter {
                 self.shared.clock.merge_row(time);
             }
             tables.apply(change, line);
+        }
+        if anew {
+            tables.forget_changes(self.version);
         }
         drop(tables);
         self.shared.changed.send_modify(|n| *n += 1);

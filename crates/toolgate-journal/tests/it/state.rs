@@ -2,6 +2,7 @@
 
 use crate::kit::{BOUND, Scratch, block_on};
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::path::PathBuf;
@@ -107,6 +108,51 @@ fn others_are_heard() {
     assert_eq!(values(&other), [("a".into(), json!(1))]);
 }
 
+/// The keys that changed since a version, without repetition; `None` if the table has to be read whole.
+fn changed(state: &DurableState, since: Option<u64>) -> (u64, Option<BTreeSet<String>>) {
+    let changes = state.changes_since("grants", since);
+    let keys = changes.keys.map(|keys| keys.into_iter().collect());
+    (changes.version, keys)
+}
+
+#[test]
+fn the_keys_that_changed_are_known() {
+    let scratch = Scratch::new();
+    let (state, other) = (open(&scratch), open(&scratch));
+    let keys = |keys: &[&str]| Some(keys.iter().map(ToString::to_string).collect());
+    let (start, nothing_known) = changed(&state, None);
+    assert_eq!(nothing_known, None);
+    assert_eq!(changed(&state, Some(start)).1, keys(&[]));
+    put(&state, "a", Some(json!(1)), WritePrecondition::Any);
+    put(&state, "b", Some(json!(1)), WritePrecondition::Any);
+    let (middle, both) = changed(&state, Some(start));
+    assert_eq!(both, keys(&["a", "b"]));
+    put(&state, "b", None, WritePrecondition::Any);
+    // Another process, whose changes this one reads with its next write.
+    put(&other, "c", Some(json!(1)), WritePrecondition::Any);
+    put(&state, "d", Some(json!(1)), WritePrecondition::Any);
+    let (newest, later) = changed(&state, Some(middle));
+    assert_eq!(later, keys(&["b", "c", "d"]));
+    assert_eq!(changed(&state, Some(newest)).1, keys(&[]));
+    assert_eq!(
+        changed(&state, Some(newest + 1)).1,
+        None,
+        "a version of another directory"
+    );
+    assert_eq!(
+        changed(&open(&scratch), Some(start)).1,
+        None,
+        "a new process knows no changes"
+    );
+    // More changes than are remembered.
+    for number in 0..1100 {
+        put(&state, "a", Some(json!(number)), WritePrecondition::Any);
+    }
+    assert_eq!(changed(&state, Some(newest)).1, None);
+    let (_, last) = changed(&state, Some(changed(&state, None).0 - 10));
+    assert_eq!(last, keys(&["a"]));
+}
+
 #[test]
 fn a_torn_end_is_cut_off() {
     let scratch = Scratch::new();
@@ -157,6 +203,7 @@ fn a_long_file_is_put_in_order() {
     let scratch = Scratch::new();
     let (state, other) = (open(&scratch), open(&scratch));
     let long = "x".repeat(100_000);
+    let (start, _) = changed(&other, None);
     let mut last = 0;
     for n in 0..40 {
         last = done(put(
@@ -169,6 +216,11 @@ fn a_long_file_is_put_in_order() {
     let size = fs::metadata(data(&scratch)).unwrap().len();
     assert!(size < 2_200_000, "{size} bytes");
     assert!(done(put(&other, "b", Some(json!(1)), WritePrecondition::Absent)) > last);
+    assert_eq!(
+        changed(&other, Some(start)).1,
+        None,
+        "the lines have another order"
+    );
     assert_eq!(values(&other)[0].1[0], 39);
     assert_eq!(values(&open(&scratch)).len(), 2);
     put(&state, "c", Some(json!(1)), WritePrecondition::Any);

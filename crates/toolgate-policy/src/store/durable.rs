@@ -1,6 +1,6 @@
 //! The store of a data directory.
 
-use super::{StateClock, StateRow, StateStore, WriteOutcome, WritePrecondition};
+use super::{ChangedKeys, StateClock, StateRow, StateStore, WriteOutcome, WritePrecondition};
 use serde_json::Value;
 use std::sync::Arc;
 use tokio::sync::watch;
@@ -14,6 +14,10 @@ impl StateStore for DurableState {
 
     fn versions(&self, table: &str) -> Vec<(String, u64)> {
         DurableState::versions(self, table)
+    }
+
+    fn changes_since(&self, table: &str, version: Option<u64>) -> ChangedKeys {
+        DurableState::changes_since(self, table, version)
     }
 
     fn row(&self, table: &str, key: &str) -> Option<StateRow> {

@@ -2,8 +2,8 @@
 
 use super::{
     ApprovalChannel, ApprovalError, ApprovalService, ApprovalStatus, Approver, GrantTerms,
-    GrantView, condition::GrantCondition, grants, id, is_harmless, pending::PendingApproval,
-    redeem::conflict_error,
+    GrantView, condition::GrantCondition, grant_index::GrantIndex, grants, id, is_harmless,
+    pending::PendingApproval, redeem::conflict_error,
 };
 use crate::{WriteOutcome, WritePrecondition, sanitize::text};
 use toolgate_core::{ItemKind, Json};
@@ -173,7 +173,7 @@ impl ApprovalService {
     }
 
     /// Checks the limit on grants. At the limit, the oldest grant that no longer holds is deleted.
-    fn make_grant_capacity(&self, grants: &[grants::StoredApprovalGrant]) -> bool {
+    fn make_grant_capacity(&self, grants: &GrantIndex) -> bool {
         if grants.len() < self.limits.max_grants {
             return true;
         }

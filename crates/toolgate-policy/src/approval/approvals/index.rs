@@ -1,8 +1,8 @@
 //! In-memory index of approvals and grants, and the lookups a call needs. Does no I/O.
 
 use super::{
-    ApprovalBinding, ApprovalLimits, ApprovalStatus, StoredApprovalGrant, codec::StoredApproval,
-    expiry::EndingApproval, pending::PendingApproval,
+    ApprovalBinding, ApprovalLimits, ApprovalStatus, codec::StoredApproval, expiry::EndingApproval,
+    grant_index::GrantIndex, pending::PendingApproval,
 };
 use crate::{StateClock, StateRow, StateStore, humanize};
 use std::{
@@ -16,7 +16,7 @@ use toolgate_core::{Call, Error, ErrorKind, RefusalReason};
 #[derive(Default)]
 pub(super) struct ApprovalIndex {
     pub(super) approvals: Vec<PendingApproval>,
-    pub(super) grants: Vec<StoredApprovalGrant>,
+    pub(super) grants: GrantIndex,
     /// Change counter of the store at the last synchronization.
     pub(super) store_changes: Option<u64>,
 }
@@ -67,24 +67,6 @@ impl ApprovalIndex {
                 }
             }
         }
-    }
-
-    /// Brings the grants to the versions of the store, in the order of their ids. Reads only those that changed: each use
-    /// of a grant changes one of them.
-    pub(super) fn merge_grants(
-        &mut self,
-        versions: &[(String, u64)],
-        row: impl Fn(&str) -> Option<StateRow>,
-    ) {
-        let mut known = std::mem::take(&mut self.grants).into_iter().peekable();
-        let current = versions.iter().filter_map(|(id, version)| {
-            while known.next_if(|grant| *grant.view.id < **id).is_some() {}
-            match known.next_if(|grant| *grant.view.id == **id) {
-                Some(grant) if grant.version == *version => Some(grant),
-                _ => StoredApprovalGrant::read(&row(id)?),
-            }
-        });
-        self.grants = current.collect();
     }
 
     /// Returns the denial of this call, if an approver denied it. An identical call with another id consumes the denial

@@ -5,6 +5,7 @@ mod codec;
 mod condition;
 mod decisions;
 mod expiry;
+mod grant_index;
 mod grants;
 mod id;
 mod in_process;
@@ -28,7 +29,6 @@ pub use status::ApprovalStatus;
 pub use view::{ApprovalError, ApprovalLimits, ApprovalView};
 
 use crate::{ApprovalChannel, Approver};
-use grants::StoredApprovalGrant;
 use redeem::{OpenedApproval, RedeemOutcome};
 use std::sync::Arc;
 use toolgate_core::{

@@ -114,7 +114,13 @@ impl ApprovalService {
         binding: &ApprovalBinding,
     ) -> Result<Option<String>, Error> {
         let speaks = |grant: &&grants::StoredApprovalGrant| grant.view.matches(binding);
-        if !self.lock_index().grants.iter().any(|grant| speaks(&grant)) {
+        let (server, tool) = (&*binding.server, binding.tool.as_str());
+        let known = self
+            .lock_index()
+            .grants
+            .of_tool(server, tool)
+            .any(|grant| speaks(&grant));
+        if !known {
             return Ok(None);
         }
         let _turn = self.turns.lock().await;
@@ -122,7 +128,7 @@ impl ApprovalService {
             let now = self.now();
             let found = {
                 let book = self.lock_index();
-                let mut grants = book.grants.iter().filter(speaks);
+                let mut grants = book.grants.of_tool(server, tool).filter(speaks);
                 grants
                     .find(|grant| grant_holds(grant, call, item, now))
                     .cloned()

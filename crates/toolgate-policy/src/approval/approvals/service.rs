@@ -195,10 +195,9 @@ impl ApprovalService {
         }
         // Read under the lock, so that older rows cannot overwrite newer ones.
         let approvals = self.store.entries(codec::APPROVALS_TABLE);
-        let grants = self.store.versions(grants::GRANTS_TABLE);
         let times = (self.now(), self.limits.approval_lifetime);
         book.merge_approvals(approvals, times);
-        book.merge_grants(&grants, |id| self.store.row(grants::GRANTS_TABLE, id));
+        book.grants.sync(self.store.as_ref());
         book.store_changes = Some(now);
         drop(book);
         self.notify_change();
