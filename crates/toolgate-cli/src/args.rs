@@ -111,7 +111,7 @@ pub(crate) enum CliCommand {
     Enable(ServerNames),
     /// Disable servers in the config, and keep their settings
     Disable(ServerNames),
-    /// Find problems of the config, servers and gateways, and say what to do
+    /// Find problems with the config, servers and gateways, and say what to do
     ///
     /// Starts each server once unless you pass --no-start. Exit code: 0 no problem, 1 a problem.
     Doctor(DoctorOptions),
@@ -148,9 +148,9 @@ pub(crate) enum CliCommand {
     Explain(ExplainOptions),
     /// Judge the tool calls of past sessions by the config, and propose rules
     ///
-    /// Reads the transcripts of Claude Code and Codex. Counts which of their tool calls would be allowed, would need an
-    /// approval or would be denied, and proposes rules that would have made approvals unnecessary. Nothing is called.
-    /// `toolgate explain --history` does the same with the calls of the audit log.
+    /// Reads the transcripts of Claude Code and Codex, or with --audit the audit log. Counts which of their tool calls
+    /// would be allowed, would need an approval or would be denied, and proposes rules that would have made approvals
+    /// unnecessary. Nothing is called. `toolgate explain --history` shows which recorded decisions would change.
     Replay(ReplayOptions),
     /// Print what a server wrote to its standard error
     ///
@@ -160,8 +160,8 @@ pub(crate) enum CliCommand {
     Calls(JsonOption),
     /// List the pending approvals
     ///
-    /// With --watch and a terminal, decide them with single keys. If the output is not a terminal, --watch prints a line
-    /// when a request arrives, when its caller leaves, and when it is decided or expires.
+    /// With --watch and a terminal, decide them with single keys. Without a terminal, --watch prints a line when a request
+    /// arrives, when its caller stops waiting, and when it is decided or expires.
     Inbox(InboxOptions),
     /// Approve a pending call
     Approve(ApproveOptions),
@@ -242,9 +242,10 @@ pub(crate) enum CliCommand {
     /// Run the gateway as a service of systemd or launchd
     #[command(subcommand)]
     Service(ServiceCommand),
-    /// List where the files of toolgate are, or remove those that you name
+    /// List Toolgate's files, or remove the parts that you name
     ///
-    /// Without a part, removes nothing. The program itself is removed with the tool that installed it.
+    /// Asks before it removes anything. Without a part, it only lists. Remove the program itself with the tool that
+    /// installed it.
     Uninstall(UninstallOptions),
     /// Print the JSON Schema of what a command prints with --json
     ///
@@ -406,6 +407,9 @@ pub(crate) struct ReplayOptions {
     /// Transcript, or directory with transcripts (*.jsonl) [default: ~/.claude/projects and ~/.codex/sessions]
     #[arg(value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
+    /// Judge the calls of this last period of the audit log instead, such as 30d
+    #[arg(long, value_name = "TIME", value_parser = time, conflicts_with = "files")]
+    pub(crate) audit: Option<Duration>,
     /// Name of the caller, such as key:NAME [default: local@stdio, or hook@HOST for the host's own tools]
     #[arg(long, value_name = "CALLER")]
     pub(crate) caller: Option<String>,

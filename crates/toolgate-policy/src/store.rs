@@ -26,10 +26,10 @@ pub trait StateStore: Send + Sync + 'static {
         rows.map(|row| (row.key, row.version)).collect()
     }
 
-    /// Returns the keys of a table of the store whose entries changed, or were removed, since a version of the store.
-    /// The default knows no changes, so that the table is read as a whole.
-    fn changes_since(&self, table: &str, version: Option<u64>) -> ChangedKeys {
-        let _ = (table, version);
+    /// Returns the keys of a table of the store whose entries changed, or were removed, since an earlier answer with this
+    /// count. The default knows no changes, so that the table is read as a whole.
+    fn changes_since(&self, table: &str, count: Option<u64>) -> ChangedKeys {
+        let _ = (table, count);
         ChangedKeys::default()
     }
 

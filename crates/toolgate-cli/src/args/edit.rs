@@ -66,9 +66,10 @@ pub(crate) struct DoctorOptions {
     /// Do not start the servers
     #[arg(long)]
     pub(crate) no_start: bool,
-    /// Also write a report for a bug report, without secrets
+    /// Also write a file for a bug report, with known secrets removed
     ///
-    /// The report has the checks, the system, the config without comments and the status of the running gateways. An
+    /// The file has the checks, the program and its system, some variables such as PATH, the config without comments, the
+    /// status of the running gateways, and the names of the files in the data directory. Read it before you share it. An
     /// existing file is not replaced. [default: toolgate-report-TIME.md]
     #[arg(long, value_name = "FILE", conflicts_with = "json")]
     pub(crate) bundle: Option<Option<PathBuf>>,

@@ -48,7 +48,7 @@ toolgate uninstall hosts service"),
     ("doctor", "\
 toolgate doctor
 toolgate doctor --no-start --json
-# Write a report for a bug report
+# Write a file for a bug report
 toolgate doctor --bundle"),
     ("import", "\
 # Show what an import would change
@@ -119,7 +119,9 @@ toolgate explain --history 7d --config new.toml"),
     ("replay", "\
 toolgate replay
 # Try a new config on one session
-toolgate replay session.jsonl --config new.toml"),
+toolgate replay session.jsonl --config new.toml
+# Propose rules from the calls of the last 30 days
+toolgate replay --audit 30d"),
     ("inbox", "\
 toolgate inbox
 # Decide calls as they arrive

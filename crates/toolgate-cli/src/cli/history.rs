@@ -20,7 +20,8 @@ mod transcript;
 
 use crate::{cli::progress::ProgressLine, runtime::offline::OfflineView};
 use recorded::RecordedCall;
-pub(crate) use sessions::{ReplayOutput, evaluate_sessions};
+use replay::ReplayedCall;
+pub(crate) use sessions::{ReplayOutput, SessionTally, evaluate_sessions};
 use std::{collections::HashSet, io, path::Path, time::SystemTime};
 pub(crate) use tally::{HistoryOutput, HistoryTally};
 use toolgate_journal::read::AuditFollower;
@@ -38,7 +39,7 @@ pub(crate) struct HistoryFilter<'a> {
     pub(crate) caller: Option<&'a str>,
 }
 
-/// Evaluates the recorded calls of a directory of chains.
+/// Evaluates the recorded calls of a directory of chains, and counts the decisions that change.
 ///
 /// # Errors
 /// The audit log cannot be read.
@@ -47,20 +48,48 @@ pub(crate) async fn evaluate_history(
     wanted: &HistoryFilter<'_>,
     by: &OfflineView,
 ) -> io::Result<HistoryTally> {
+    let mut tally = HistoryTally::default();
+    evaluate_records(dir, wanted, by, |call, judged| tally.add(call, judged)).await?;
+    Ok(tally)
+}
+
+/// Evaluates the recorded calls of a directory of chains, and counts the decisions by tool.
+///
+/// # Errors
+/// The audit log cannot be read.
+pub(crate) async fn evaluate_audit_log(
+    dir: &Path,
+    wanted: &HistoryFilter<'_>,
+    by: &OfflineView,
+) -> io::Result<SessionTally> {
+    let mut tally = SessionTally::default();
+    evaluate_records(dir, wanted, by, |call, judged| {
+        tally.add_recorded(call, judged)
+    })
+    .await?;
+    Ok(tally)
+}
+
+async fn evaluate_records(
+    dir: &Path,
+    wanted: &HistoryFilter<'_>,
+    by: &OfflineView,
+    mut add: impl FnMut(&RecordedCall, ReplayedCall),
+) -> io::Result<()> {
     let now = crate::timestamp::millis(SystemTime::now()).saturating_mul(1000);
-    let (mut tally, mut seen) = (HistoryTally::default(), HashSet::new());
+    let (mut count, mut seen) = (0, HashSet::new());
     let progress = ProgressLine::start("Reading the audit log");
     let mut follower = AuditFollower::from_start(dir);
     loop {
         let lines = follower.poll()?;
         if lines.is_empty() {
-            return Ok(tally);
+            return Ok(());
         }
         // Records written meanwhile are ignored, so that this ends.
         let meant = |ts: u64| (wanted.since..=now).contains(&ts);
         progress.set(format!(
             "Reading the audit log: {}",
-            count_of(tally.calls(), "call")
+            count_of(count, "call")
         ));
         for line in lines.iter().filter(|line| meant(line.ts)) {
             let Some(call) = RecordedCall::read(&line.event, line.ts, &line.fields) else {
@@ -73,7 +102,8 @@ pub(crate) async fn evaluate_history(
             }
             let judged = replay::evaluate_call(&call, by).await;
             if wanted.tool.is_none_or(|tool| judged.tool == tool) {
-                tally.add(&call, judged);
+                count += 1;
+                add(&call, judged);
             }
         }
     }

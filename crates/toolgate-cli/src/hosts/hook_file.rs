@@ -4,6 +4,9 @@ use super::{HookHost, HostPath, HostPlaces, host_document::parse_json};
 use jsonc_parser::cst::{CstArray, CstInputValue, CstNode, CstObject};
 use std::path::{Path, PathBuf};
 
+/// End of a command whose user lets the host go on without a gateway.
+const WITHOUT_GATEWAY: &str = " --if-unavailable allow";
+
 /// Event of a host before one of its tools runs.
 struct HookEvent {
     name: &'static str,
@@ -103,6 +106,14 @@ impl HookHost {
                 .array_value_or_create(event.name)
                 .ok_or_else(|| format!("has a {:?} that is not an array", event.name))?;
             let own = self.own_hooks(&list);
+            // The user's own choice about a missing gateway stays.
+            let chosen = own
+                .iter()
+                .any(|(_, found)| found.ends_with(WITHOUT_GATEWAY));
+            let command = match chosen {
+                true => &format!("{command}{WITHOUT_GATEWAY}"),
+                false => command,
+            };
             if !matches!(own.as_slice(), [(_, found)] if found == command) {
                 for (element, _) in own {
                     element.remove();
@@ -168,21 +179,34 @@ impl HookHost {
         command.contains(&format!(" hook {} --wait ", self.id()))
     }
 
-    /// Returns the elements of an event's list that run `toolgate hook` for this host, with their commands.
+    /// Returns the hooks of an event's list that run `toolgate hook` for this host, with their commands. A group that has
+    /// no other hook is returned as a whole.
     fn own_hooks(self, list: &CstArray) -> Vec<(CstNode, String)> {
-        let command = |element: &CstNode| {
-            let value = element.to_serde_value().unwrap_or_default();
-            let hooks = value["hooks"].as_array().into_iter().flatten();
-            let commands = hooks.chain([&value]).map(|hook| hook["command"].as_str());
-            let found = commands
-                .flatten()
-                .find(|command| self.is_own_command(command));
-            found.map(str::to_owned)
+        let own_command = |node: &CstNode| {
+            let value = node.to_serde_value().unwrap_or_default();
+            let command = value["command"].as_str().unwrap_or_default();
+            self.is_own_command(command).then(|| command.to_owned())
         };
-        let elements = list.elements().into_iter();
-        elements
-            .filter_map(|element| Some((element.clone(), command(&element)?)))
-            .collect()
+        let mut found = Vec::new();
+        for element in list.elements() {
+            let group = element
+                .as_object()
+                .and_then(|group| group.array_value("hooks"));
+            let Some(handlers) = group.map(|group| group.elements()) else {
+                found.extend(own_command(&element).map(|command| (element.clone(), command)));
+                continue;
+            };
+            let is_alone = handlers.len() == 1;
+            for handler in handlers {
+                let node = if is_alone {
+                    element.clone()
+                } else {
+                    handler.clone()
+                };
+                found.extend(own_command(&handler).map(|command| (node, command)));
+            }
+        }
+        found
     }
 
     fn hook(self, event: &HookEvent, command: &str, seconds: u64) -> CstInputValue {
@@ -234,6 +258,8 @@ mod tests {
                 let moved = format!("/opt/{command}");
                 let again = host.add_hooks(&with, &moved, 600).unwrap();
                 assert_eq!(again, with.replace(&command, &moved));
+                let chosen = again.replace("590\"", "590 --if-unavailable allow\"");
+                assert_eq!(host.add_hooks(&chosen, &moved, 600).unwrap(), chosen);
                 let commands = host.hook_commands(&again).unwrap();
                 assert!(!commands.is_empty() && commands.iter().all(|one| *one == moved));
                 let back = host.remove_hooks(&again).unwrap().unwrap();
@@ -246,6 +272,24 @@ mod tests {
                 assert!(host.hook_commands(&back).unwrap().is_empty());
             }
         }
+    }
+
+    #[test]
+    fn a_hook_that_somebody_added_to_our_group_stays() {
+        let host = HookHost::ClaudeCode;
+        let ours = host
+            .add_hooks("", "toolgate hook claude-code --wait 590", 600)
+            .unwrap();
+        let mut value: serde_json::Value = serde_json::from_str(&ours).unwrap();
+        let group = value["hooks"]["PreToolUse"][0]["hooks"]
+            .as_array_mut()
+            .unwrap();
+        group.push(serde_json::json!({"type": "command", "command": "./check"}));
+        let text = host.remove_hooks(&value.to_string()).unwrap().unwrap();
+        assert!(
+            text.contains("./check") && !text.contains("toolgate"),
+            "{text}"
+        );
     }
 
     #[test]

@@ -4,7 +4,7 @@ use crate::{config::server_names::normalize_id, config_edit::EntryValue};
 use std::path::Path;
 
 /// Directory of the secrets, beside the config.
-const SECRETS_DIRECTORY: &str = "secrets";
+pub(crate) const SECRETS_DIRECTORY: &str = "secrets";
 
 /// Secret of an imported server.
 #[derive(Clone, Debug, PartialEq)]

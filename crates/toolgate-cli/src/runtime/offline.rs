@@ -330,8 +330,8 @@ impl StateStore for ReadOnlyStore {
         self.0.versions(table)
     }
 
-    fn changes_since(&self, table: &str, version: Option<u64>) -> ChangedKeys {
-        self.0.changes_since(table, version)
+    fn changes_since(&self, table: &str, count: Option<u64>) -> ChangedKeys {
+        self.0.changes_since(table, count)
     }
 
     fn row(&self, table: &str, key: &str) -> Option<StateRow> {

@@ -231,7 +231,7 @@ fn hooks_of_hosts_need_their_program_their_server_and_a_gateway() {
         &lines,
         "warning",
         "hook",
-        "denies all calls while no gateway is running",
+        "needs a gateway, and none is running",
     );
     assert_eq!(code, 0, "{lines:#?}");
 
@@ -309,7 +309,7 @@ fn the_report_for_a_bug_report_has_no_secrets() {
         "in ~",
         "\"file\": \"one.secret\"",
         "\"env\": \"THE_VARIABLE\"",
-        "http://127.0.0.1:9/mcp",
+        "http://127.0.0.1:9/[removed]",
         env!("CARGO_PKG_VERSION"),
         "problem  server   ends: ",
     ] {

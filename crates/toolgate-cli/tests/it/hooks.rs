@@ -166,12 +166,53 @@ fn recorded_inputs_of_hosts_are_decided() {
 }
 
 #[test]
+fn calls_of_the_audit_log_are_judged_by_another_config() {
+    let rule = "[[rule]]\ntools = [\"host.bash\"]\nwhen = 'args.command == \"cargo test\"'\naction = \"allow\"\n\
+        [[rule]]\ntools = [\"host.write\"]\naction = \"deny\"\n";
+    let gate = Setup::config(hook_config() + rule).start();
+    for _ in 0..3 {
+        assert_eq!(
+            answer(start(&gate, &["codex"], &bash("cargo test"))).0,
+            Some(0)
+        );
+    }
+    let write = json!({"hook_event_name": "PreToolUse", "tool_name": "Write", "tool_input": {"file_path": "/a", "content": "x"}});
+    assert_eq!(answer(start(&gate, &["claude-code"], &write)).0, Some(2));
+    let judge = |rules: &str| {
+        let file = gate.data.write("other.toml", &(hook_config() + rules));
+        gate.cli(&[
+            "replay",
+            "--audit",
+            "1d",
+            "--config",
+            file.to_str().unwrap(),
+        ])
+    };
+    let text = judge("");
+    for wanted in [
+        "      0 would be allowed\n",
+        "      4 would need an approval\n",
+        "      3       0       0  host.bash\n",
+        "These rules would have made 3 of 4 approvals unnecessary.",
+        "when = 'args.command in [\"cargo test\"]'\n",
+        "the audit log, evaluated with ",
+    ] {
+        assert!(text.contains(wanted), "{wanted:?} is not in {text}");
+    }
+    let (_, rules) = text.split_once("before you add it:\n\n").unwrap();
+    let (rules, _) = rules.split_once("\nthe audit log").unwrap();
+    let text = judge(rules);
+    assert!(text.contains("      3 would be allowed\n"), "{text}");
+    assert!(text.contains("      1 would need an approval\n"), "{text}");
+}
+
+#[test]
 fn nobody_decides_in_time_or_no_gateway_runs() {
     let gate = Setup::config(hook_config()).start();
     let (code, _, said) = answer(start(&gate, &["claude-code", "--wait", "1"], &bash("ls")));
     assert_eq!(code, Some(2));
     assert!(
-        said.ends_with("toolgate: denied, because nobody decided within 1 s\n"),
+        said.ends_with("toolgate: denied, because there was no decision within 1 s\n"),
         "{said}"
     );
     let data: Arc<TempDir> = gate.stop();
@@ -233,7 +274,7 @@ fn an_input_that_cannot_be_read_is_denied() {
         (code, said.as_str()),
         (
             Some(2),
-            "toolgate: the host \"zed\" has no hooks that toolgate knows; hosts with hooks are claude-code, codex, cursor\n"
+            "toolgate: toolgate does not support hooks of the host \"zed\"; it supports those of claude-code, codex, cursor\n"
         )
     );
 }

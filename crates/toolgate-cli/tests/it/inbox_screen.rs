@@ -116,7 +116,7 @@ fn edited_arguments_reach_the_server() {
     // The first run writes something that is no JSON, the second one a JSON that does not fit the tool.
     let editor = dir.write(
         "editor",
-        "cd \"$(dirname \"$0\")\"; stat -c %a \"$1\" \"$(dirname \"$1\")\" >> modes; cp \"$1\" \"given$(wc -l < modes)\"\n\
+        "cd \"$(dirname \"$0\")\"; echo \"$1\" >> files; stat -c %a \"$1\" \"$(dirname \"$1\")\" >> modes; cp \"$1\" \"given$(wc -l < modes)\"\n\
          case $(wc -l < modes) in 2) echo '{broken' > \"$1\";; 4) echo '{\"name\": 5, \"text\": \"x\"}' > \"$1\";;\n\
          *) echo '{\"name\": \"other\", \"text\": \"edited\"}' > \"$1\";; esac\n",
     );
@@ -153,15 +153,14 @@ fn edited_arguments_reach_the_server() {
     assert!(given.contains("\"first\\u202e\""), "{given}");
     let modes = std::fs::read_to_string(dir.file("modes")).unwrap();
     assert_eq!(modes, "600\n700\n".repeat(3));
-    let left = std::fs::read_dir(gate.data.file("state/run")).unwrap();
-    let left = left.filter(|e| {
-        e.as_ref()
-            .unwrap()
-            .file_name()
-            .to_string_lossy()
-            .starts_with("edit")
-    });
-    assert_eq!(left.count(), 0, "the file of the editor stays");
+    let files = std::fs::read_to_string(dir.file("files")).unwrap();
+    assert_eq!(files.lines().count(), 3, "{files}");
+    for file in files.lines() {
+        assert!(
+            !std::path::Path::new(file).exists(),
+            "the file {file} of the editor stays"
+        );
+    }
 }
 
 #[test]
@@ -180,7 +179,7 @@ fn a_remembered_approval_covers_the_next_call() {
     view.type_text("1h");
     view.press(&["Tab"]);
     view.type_text("1");
-    view.shows("> at most so many calls: 1_");
+    view.shows("> maximum calls: 1_");
     view.press(&["Enter"]);
     view.shows("--remember --for=1h --uses=1");
     view.press(&["y"]);
@@ -201,7 +200,7 @@ fn a_server_is_frozen_and_thawed() {
     view.shows(&gate.pending());
     view.press_until(
         "f",
-        "Freeze c: the caller anonymous@http, s: the server demo",
+        "Freeze: c the caller anonymous@http, s the server demo",
     );
     view.press(&["s"]);
     view.type_text("we look into it");
@@ -228,7 +227,7 @@ fn the_view_waits_for_a_gateway_that_stops() {
     view.shows(&id);
     gate.stop();
     drop(first.join());
-    view.shows("No gateway runs, waiting");
+    view.shows("waiting for one");
     view.press_until("a", "so nothing can be decided");
     let gate = Setup::demo().start_in(data);
     view.shows("1 pending, 1 gateway");

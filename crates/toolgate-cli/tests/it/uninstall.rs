@@ -73,7 +73,10 @@ fn parts_are_listed_and_removed_one_by_one() {
     fs::write(&foreign, "mine").unwrap();
     let (code, _, said) = home.run(&["uninstall", "all", "--yes"]);
     assert_eq!(code, 1);
-    assert!(said.contains("files that are not from toolgate"), "{said}");
+    assert!(
+        said.contains("it contains files that toolgate did not write"),
+        "{said}"
+    );
     assert_eq!(fs::read_dir(home.data()).unwrap().count(), 1);
     fs::remove_file(foreign).unwrap();
     assert!(!home.config().parent().unwrap().exists());

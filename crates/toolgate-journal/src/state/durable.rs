@@ -192,9 +192,9 @@ impl DurableState {
         self.shared.tables().versions(table)
     }
 
-    /// Returns the keys of a state table whose entries changed, or were removed, since a version of the state.
-    pub fn changes_since(&self, table: &str, version: Option<u64>) -> ChangedKeys {
-        self.shared.tables().changes_since(table, version)
+    /// Returns the keys of a state table whose entries changed, or were removed, since an earlier answer with this count.
+    pub fn changes_since(&self, table: &str, count: Option<u64>) -> ChangedKeys {
+        self.shared.tables().changes_since(table, count)
     }
 
     /// Returns the entry of a state table with this key.

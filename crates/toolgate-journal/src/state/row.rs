@@ -13,11 +13,11 @@ pub struct StateRow {
     pub version: u64,
 }
 
-/// Changes of a state table since a version of the state.
+/// Changes of a state table since an earlier question.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct ChangedKeys {
-    /// Version of the state up to which the changes are known. The next question asks from here.
-    pub version: u64,
+    /// Number of changes that this process knows. The next question asks from here.
+    pub count: u64,
     /// Keys whose entries changed or were removed, the newest change first. A key occurs once for each of its changes.
     /// `None` if the changes are no longer known, so that the table has to be read as a whole.
     pub keys: Option<Vec<String>>,

@@ -8,10 +8,12 @@ const MAX_REMEMBERED_CHANGES: usize = 1024;
 
 #[derive(Debug, Default)]
 pub(super) struct StateTables {
-    /// Newest changes, by their versions.
+    /// Number of changes in this process. Versions of rows do not serve for this: they may repeat when a file is replaced.
+    change_count: u64,
+    /// Newest changes.
     remembered: VecDeque<RememberedChange>,
-    /// Version of the newest change that is not remembered.
-    forgotten_version: u64,
+    /// Number of the newest change that is not remembered.
+    forgotten_count: u64,
     tables: HashMap<String, BTreeMap<String, StoredRow>>,
     /// Number of entries in all tables.
     pub(super) row_count: usize,
@@ -28,30 +30,36 @@ struct StoredRow {
 
 #[derive(Debug)]
 struct RememberedChange {
-    version: u64,
+    number: u64,
     table: String,
     key: String,
 }
 
 impl StateTables {
-    /// Forgets all changes up to a version, after the tables were read from a file in another order.
-    pub(super) fn forget_changes(&mut self, version: u64) {
+    /// Replaces all rows by those of a file. Whoever knows earlier changes has to read the tables as a whole.
+    pub(super) fn replace(&mut self, changes: impl IntoIterator<Item = (StateChange, u64)>) {
+        let change_count = self.change_count + 1;
+        *self = StateTables {
+            change_count,
+            ..StateTables::default()
+        };
+        for (change, line) in changes {
+            self.apply(change, line);
+        }
         self.remembered.clear();
-        self.forgotten_version = version;
+        self.forgotten_count = self.change_count;
     }
 
-    pub(super) fn changes_since(&self, table: &str, version: Option<u64>) -> ChangedKeys {
-        let newest = self.remembered.back().map(|change| change.version);
-        let newest = newest.unwrap_or(self.forgotten_version);
-        let is_known = |since: &u64| (self.forgotten_version..=newest).contains(since);
-        let keys = version.filter(is_known).map(|since| {
+    pub(super) fn changes_since(&self, table: &str, count: Option<u64>) -> ChangedKeys {
+        let is_known = |count: &u64| (self.forgotten_count..=self.change_count).contains(count);
+        let keys = count.filter(is_known).map(|count| {
             let changes = self.remembered.iter().rev();
-            let changes = changes.take_while(|change| change.version > since);
+            let changes = changes.take_while(|change| change.number > count);
             let of_table = changes.filter(|change| change.table == table);
             of_table.map(|change| change.key.clone()).collect()
         });
         ChangedKeys {
-            version: newest,
+            count: self.change_count,
             keys,
         }
     }
@@ -86,10 +94,11 @@ impl StateTables {
         if self.remembered.len() == MAX_REMEMBERED_CHANGES
             && let Some(oldest) = self.remembered.pop_front()
         {
-            self.forgotten_version = oldest.version;
+            self.forgotten_count = oldest.number;
         }
+        self.change_count += 1;
         self.remembered.push_back(RememberedChange {
-            version,
+            number: self.change_count,
             table: table.clone(),
             key: key.clone(),
         });

@@ -5,7 +5,6 @@ use super::{
     durable::StateShared,
     file::{DirectoryLock, ForeignChanges, StateFile},
     line::StateChange,
-    tables::StateTables,
 };
 use serde_json::Value;
 use std::{
@@ -88,10 +87,6 @@ impl StateWriter {
         };
         let held = writer.file.lock()?;
         writer.catch_up(&held)?;
-        let tables = &writer.shared.tables;
-        let mut tables = tables.write().unwrap_or_else(PoisonError::into_inner);
-        tables.forget_changes(writer.version);
-        drop(tables);
         writer.compact(&held)?;
         Ok(writer)
     }
@@ -319,18 +314,17 @@ impl StateWriter {
             .tables
             .write()
             .unwrap_or_else(PoisonError::into_inner);
-        if anew {
-            *tables = StateTables::default();
-        }
-        for (change, line) in changes {
+        for (change, _) in &changes {
             self.version = self.version.max(change.version);
             if let (clock_row::TABLE, Some(time)) = (change.table.as_str(), &change.value) {
                 self.shared.clock.merge_row(time);
             }
-            tables.apply(change, line);
         }
-        if anew {
-            tables.forget_changes(self.version);
+        match anew {
+            true => tables.replace(changes),
+            false => changes
+                .into_iter()
+                .for_each(|(change, line)| tables.apply(change, line)),
         }
         drop(tables);
         self.shared.changed.send_modify(|n| *n += 1);

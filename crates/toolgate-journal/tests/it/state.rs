@@ -108,11 +108,11 @@ fn others_are_heard() {
     assert_eq!(values(&other), [("a".into(), json!(1))]);
 }
 
-/// The keys that changed since a version, without repetition; `None` if the table has to be read whole.
+/// The keys that changed since an earlier count, without repetition; `None` if the table has to be read whole.
 fn changed(state: &DurableState, since: Option<u64>) -> (u64, Option<BTreeSet<String>>) {
     let changes = state.changes_since("grants", since);
     let keys = changes.keys.map(|keys| keys.into_iter().collect());
-    (changes.version, keys)
+    (changes.count, keys)
 }
 
 #[test]
@@ -137,7 +137,7 @@ fn the_keys_that_changed_are_known() {
     assert_eq!(
         changed(&state, Some(newest + 1)).1,
         None,
-        "a version of another directory"
+        "a count of another process"
     );
     assert_eq!(
         changed(&open(&scratch), Some(start)).1,

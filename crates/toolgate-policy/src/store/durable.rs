@@ -16,8 +16,8 @@ impl StateStore for DurableState {
         DurableState::versions(self, table)
     }
 
-    fn changes_since(&self, table: &str, version: Option<u64>) -> ChangedKeys {
-        DurableState::changes_since(self, table, version)
+    fn changes_since(&self, table: &str, count: Option<u64>) -> ChangedKeys {
+        DurableState::changes_since(self, table, count)
     }
 
     fn row(&self, table: &str, key: &str) -> Option<StateRow> {

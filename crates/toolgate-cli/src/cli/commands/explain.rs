@@ -14,7 +14,12 @@ use crate::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use std::{path::Path, process::ExitCode, time::Duration};
+use std::{
+    io,
+    path::{Path, PathBuf},
+    process::ExitCode,
+    time::Duration,
+};
 use toolgate::Caller;
 use toolgate_core::{visible, visible_line};
 
@@ -57,28 +62,37 @@ fn explain_history(
         tool: wanted.tool.as_deref(),
         caller: wanted.caller.as_deref(),
     };
-    let dir = data.join("audit");
-    if !dir.is_dir() {
-        return Err(CommandError::Failure(format!(
-            "there is no audit log in {}; name the data directory with --data",
-            dir.display()
-        )));
-    }
+    let dir = audit_directory(data)?;
     let tally = runtime()?.block_on(async {
         let stored = OfflineView::open(config, data, DefinitionChoice::Accepted).await?;
         let judged = history::evaluate_history(&dir, &which, &stored).await;
-        judged.map_err(|e| {
-            format!(
-                "cannot read the audit log in {}: {e}; check the directory and its permissions",
-                dir.display()
-            )
-        })
+        judged.map_err(|error| unreadable_log(&dir, &error))
     });
     let output = tally?.output(from);
     match wanted.json.json {
         true => print_json(&output),
         false => print(&output.text()),
     }
+}
+
+/// Returns the directory of the audit log, if there is one.
+pub(super) fn audit_directory(data: &Path) -> Result<PathBuf> {
+    let directory = data.join("audit");
+    match directory.is_dir() {
+        true => Ok(directory),
+        false => Err(CommandError::Failure(format!(
+            "there is no audit log in {}; name the data directory with --data",
+            directory.display()
+        ))),
+    }
+}
+
+/// Returns the error for an audit log that cannot be read.
+pub(super) fn unreadable_log(directory: &Path, error: &io::Error) -> String {
+    format!(
+        "cannot read the audit log in {}: {error}; check the directory and its permissions",
+        directory.display()
+    )
 }
 
 pub(super) fn source(config: &Config) -> String {

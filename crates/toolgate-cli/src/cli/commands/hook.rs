@@ -59,7 +59,7 @@ pub(super) fn run(place: &DataLocation<'_>, options: &HookOptions) -> Result<Exi
 pub(super) fn unknown_host(id: &str) -> CommandError {
     let known: Vec<&str> = HookHost::ALL.into_iter().map(HookHost::id).collect();
     CommandError::Usage(format!(
-        "the host {id:?} has no hooks that toolgate knows; hosts with hooks are {}",
+        "toolgate does not support hooks of the host {id:?}; it supports those of {}",
         known.join(", ")
     ))
 }
@@ -102,7 +102,7 @@ fn decide(data: &Path, host: HookHost, call: HookCall, wait: Duration) -> HookDe
         }),
         Ok(Err(why)) => HookDecision::Undecided(why),
         Err(_) => HookDecision::Denied(format!(
-            "denied, because nobody decided within {} s",
+            "denied, because there was no decision within {} s",
             wait.as_secs()
         )),
     }

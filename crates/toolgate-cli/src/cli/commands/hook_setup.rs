@@ -59,7 +59,7 @@ pub(super) fn connect(place: &DataLocation<'_>, options: &ConnectOptions) -> Res
     if let Some((config, _)) = config {
         config.save()?;
         eprintln!(
-            "the config has the server {SERVER_NAME:?} and two rules for it now; change them as you like"
+            "added the server {SERVER_NAME:?} and two rules for it to the config; edit them as needed"
         );
     }
     if before.as_deref() == Some(&after) {
@@ -81,7 +81,7 @@ pub(super) fn connect(place: &DataLocation<'_>, options: &ConnectOptions) -> Res
     store.save(&file, &record, before.as_deref().filter(|_| is_first))?;
     file.replace(before.as_deref(), &after)?;
     eprintln!(
-        "the tools of {} itself pass the gateway now: {path}\n  \
+        "the own tools of {} now go through the gateway: {path}\n  \
          keep a gateway running (`toolgate serve`): without one, these tools are denied\n  \
          restart {0} to apply the change; `toolgate disconnect {0} --hooks` undoes it",
         host.id()
@@ -112,7 +112,7 @@ pub(super) fn remove_hooks(
     dry_run: bool,
 ) -> Result<ExitCode> {
     let path = file.path.display();
-    let missing = || CommandError::Failure(format!("{path} has no hook of toolgate"));
+    let missing = || CommandError::Failure(format!("{path} has no toolgate hook"));
     let before = file.read()?.ok_or_else(missing)?;
     let record = store.load(file)?;
     let digest = digest_digits(before.as_bytes());
@@ -137,7 +137,7 @@ pub(super) fn remove_hooks(
     }
     store.remove(file)?;
     eprintln!(
-        "the tools of {} itself no longer pass the gateway: {path}\n  restart {0} to apply the change",
+        "the own tools of {} no longer go through the gateway: {path}\n  restart {0} to apply the change",
         host.id()
     );
     Ok(ExitCode::SUCCESS)

@@ -16,7 +16,7 @@ pub(super) fn lasting_program() -> Result<String> {
     let program = own_program()?;
     if let Some(owner) = cache_owner(Path::new(&program)) {
         eprintln!(
-            "toolgate: {program} is in the cache of {owner}, which may delete it; install toolgate, then run this command again"
+            "warning: {program} is in the cache of {owner}, which may delete it; to be safe, install toolgate and run this command again"
         );
     }
     Ok(program)

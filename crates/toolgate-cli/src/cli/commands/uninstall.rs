@@ -1,4 +1,4 @@
-//! `toolgate uninstall`: lists where the files of toolgate are, and removes the parts that the operator names.
+//! `toolgate uninstall`: lists Toolgate's files, and removes the parts that the operator names.
 
 mod inventory;
 mod output;
@@ -41,6 +41,13 @@ pub(super) fn run(place: &DataLocation<'_>, wanted: &UninstallOptions) -> Result
         .into_iter()
         .filter(|part| wanted.parts.contains(part) || wanted.parts.contains(&UninstallPart::All))
         .collect();
+    let needs_config = [UninstallPart::Keyring, UninstallPart::Config];
+    if found.has_invalid_config && needs_config.iter().any(|part| parts.contains(part)) {
+        return Err(CommandError::Usage(
+            "nothing was removed: the config is invalid, so the keyring entries and secret files that it names are unknown; correct the config, or name only other parts: hosts, service, data"
+                .to_owned(),
+        ));
+    }
     // A gateway would write its files again.
     let stops_service = parts.contains(&UninstallPart::Service) && found.unit.is_some();
     if parts.contains(&UninstallPart::Data) && !stops_service {
@@ -52,6 +59,14 @@ pub(super) fn run(place: &DataLocation<'_>, wanted: &UninstallOptions) -> Result
     }
     let mut failed = false;
     for part in parts {
+        // The data directory has the backups of the hosts' files, and the config the servers that moved behind the gateway.
+        if failed && matches!(part, UninstallPart::Config | UninstallPart::Data) {
+            eprintln!(
+                "toolgate: kept the part {}, because of the failure",
+                part.name()
+            );
+            continue;
+        }
         for why in remove(part, &found) {
             failed = true;
             eprintln!("toolgate: {why}");
@@ -95,7 +110,7 @@ fn remove(part: UninstallPart, found: &Inventory) -> Vec<String> {
                 .iter()
                 .filter_map(|file| delete(file))
                 .collect();
-            if let Some(directory) = found.config_directory() {
+            for directory in found.config_directories() {
                 // Other files may be in it.
                 let _ = fs::remove_dir(directory);
             }
@@ -126,9 +141,9 @@ fn disconnect_host(store: &ConnectionStore, record: &ConnectionRecord) -> Result
     }
     let target = HostTarget::of_record(record).ok_or_else(|| {
         format!(
-            "{} is at no place where {} looks; remove the entry {:?} yourself",
-            record.file.display(),
+            "{} does not read {}; remove the entry {:?} from it yourself",
             record.host,
+            record.file.display(),
             record.name
         )
     })?;
@@ -154,6 +169,13 @@ fn remove_keyring_entries(names: &[String]) -> Vec<String> {
 
 /// Removes the files of the gateway. Other files of the directory stay, and so does a directory that has some.
 fn remove_data(found: &Inventory) -> Vec<String> {
+    let hold = found.data.join("audit/hold");
+    if hold.exists() {
+        return vec![format!(
+            "kept the data directory: {} forbids deleting records; delete that file first",
+            hold.display()
+        )];
+    }
     let mut failures: Vec<String> = found
         .data_entries
         .iter()
@@ -163,7 +185,7 @@ fn remove_data(found: &Inventory) -> Vec<String> {
         && error.kind() == io::ErrorKind::DirectoryNotEmpty
     {
         failures.push(format!(
-            "{} has files that are not from toolgate, and stays",
+            "kept {}: it contains files that toolgate did not write",
             found.data.display()
         ));
     }
@@ -184,6 +206,18 @@ fn delete(path: &Path) -> Option<String> {
 }
 
 impl UninstallPart {
+    /// Returns the name on the command line.
+    fn name(self) -> &'static str {
+        match self {
+            UninstallPart::Hosts => "hosts",
+            UninstallPart::Service => "service",
+            UninstallPart::Keyring => "keyring",
+            UninstallPart::Config => "config",
+            UninstallPart::Data => "data",
+            UninstallPart::All => "all",
+        }
+    }
+
     /// The parts, in the order of their removal: disconnecting needs the data directory.
     const ALL: [UninstallPart; 5] = [
         UninstallPart::Hosts,

@@ -10,7 +10,7 @@ const REDACTED_BY_SCHEMA: &str = "[redacted:schema]";
 /// Placeholder of an argument that no rule read: only its name is recorded.
 pub(super) const REDACTED_UNREAD: &str = "[redacted:unread]";
 /// Prefix of the placeholder of an oversized text.
-const OMITTED_PREFIX: &str = "[omitted:";
+pub(super) const OMITTED_PREFIX: &str = "[omitted:";
 
 /// Recorded call and its decision.
 pub(super) struct RecordedCall {

@@ -1,5 +1,6 @@
 //! Proposals of rules that would have made approvals unnecessary.
 
+use super::recorded::{OMITTED_PREFIX, REDACTED_PREFIX};
 use serde_json::Value;
 use std::{cmp::Reverse, collections::BTreeMap};
 use toolgate_policy::SecretRedactor;
@@ -31,6 +32,9 @@ impl AskedCalls {
         self.count += 1;
         for (key, values) in [("command", &mut self.commands), ("path", &mut self.paths)] {
             if let Some(text) = arguments[key].as_str()
+                // A placeholder is not what the caller sent.
+                && !text.contains(REDACTED_PREFIX)
+                && !text.contains(OMITTED_PREFIX)
                 && (values.len() < MAX_VALUES || values.contains_key(text))
             {
                 *values.entry(text.to_owned()).or_default() += 1;

@@ -1,8 +1,8 @@
 //! Evaluation of the tool calls in transcripts under a config: `toolgate replay`.
 
 use super::{
-    recorded::RecordedDecision,
-    replay::access_decision,
+    recorded::{RecordedArguments, RecordedCall, RecordedDecision},
+    replay::{ReplayResult, ReplayedCall, access_decision},
     rule_proposals::{AskedCalls, propose},
     transcript::{TranscriptCall, TranscriptHost, read_calls},
 };
@@ -15,6 +15,7 @@ use crate::{
 };
 use schemars::JsonSchema;
 use serde::Serialize;
+use serde_json::Value;
 use std::{cmp::Reverse, collections::BTreeMap, io, path::PathBuf, sync::Arc, time::SystemTime};
 use toolgate_core::{
     Call, Caller, Definition, Item, ItemKind, Json, Op, Origin, PredictedOutcome, visible_line,
@@ -43,6 +44,8 @@ pub(crate) struct SessionTally {
     asked: BTreeMap<String, AskedCalls>,
     /// Calls of servers that the config does not have, by server.
     unknown: BTreeMap<String, u64>,
+    /// Recorded calls whose decision cannot be determined.
+    undecided: u64,
 }
 
 /// Evaluates the calls of transcripts.
@@ -94,19 +97,37 @@ impl SessionTally {
                 decision.outcome
             }
         };
+        self.count(tool, outcome, &call.arguments);
+    }
+
+    /// Adds a call of the audit log.
+    pub(super) fn add_recorded(&mut self, call: &RecordedCall, judged: ReplayedCall) {
+        let ReplayResult::Decided(decision) = judged.result else {
+            self.undecided += 1;
+            return;
+        };
+        let arguments = match &call.arguments {
+            RecordedArguments::Whole(json) | RecordedArguments::Redacted(json) => json.to_value(),
+            RecordedArguments::Digest => Value::Null,
+        };
+        self.count(judged.tool, decision.outcome, &arguments);
+    }
+
+    fn count(&mut self, tool: String, outcome: PredictedOutcome, arguments: &Value) {
         let counts = self.tools.entry(tool.clone()).or_default();
         match outcome {
             PredictedOutcome::Allow => counts.allowed += 1,
             PredictedOutcome::Ask => {
                 counts.asked += 1;
-                self.asked.entry(tool).or_default().add(&call.arguments);
+                self.asked.entry(tool).or_default().add(arguments);
             }
             _ => counts.denied += 1,
         }
     }
 
-    /// Returns the output. `source` names the config, and `sessions` is the number of transcripts.
-    pub(crate) fn output(self, sessions: u64, source: String) -> ReplayOutput {
+    /// Returns the output. `source` names the config, and `sessions` is the number of transcripts, or `None` for the
+    /// audit log.
+    pub(crate) fn output(self, sessions: Option<u64>, source: String) -> ReplayOutput {
         let total = |of: fn(&DecisionCounts) -> u64| self.tools.values().map(of).sum::<u64>();
         let (saved, rules) = propose(&self.asked);
         let tool = |(tool, counts): (&String, &DecisionCounts)| ReplayedToolOutput {
@@ -128,6 +149,7 @@ impl SessionTally {
             asked: total(|counts| counts.asked),
             denied: total(|counts| counts.denied),
             unknown: self.unknown.values().sum(),
+            undecided: self.undecided,
             tools,
             unknown_servers: self.unknown.iter().map(server).collect(),
             unnecessary_approvals: saved,
@@ -136,13 +158,13 @@ impl SessionTally {
     }
 }
 
-/// Calls of transcripts under a config.
+/// Past calls under a config.
 #[derive(Clone, Debug, JsonSchema, Serialize)]
 pub(crate) struct ReplayOutput {
     /// Config.
     source: String,
-    /// Number of transcripts.
-    sessions: u64,
+    /// Number of transcripts; `null` for the audit log.
+    sessions: Option<u64>,
     /// Calls that would be allowed.
     allowed: u64,
     /// Calls that would need an approval.
@@ -151,6 +173,9 @@ pub(crate) struct ReplayOutput {
     denied: u64,
     /// Calls to servers that the config does not have.
     unknown: u64,
+    /// Calls of the audit log whose decision cannot be determined, such as those of a removed server, or those whose
+    /// arguments a rule needs that the audit log does not have.
+    undecided: u64,
     /// Decisions by tool, those with most approvals first.
     tools: Vec<ReplayedToolOutput>,
     unknown_servers: Vec<UnknownServerOutput>,
@@ -191,6 +216,11 @@ impl ReplayOutput {
         ] {
             table.add_line(format!("{count:>7} {what}"));
         }
+        if self.undecided > 0 {
+            let what =
+                "cannot be evaluated, because the audit log lacks an argument or a definition";
+            table.add_line(format!("{:>7} {what}", self.undecided));
+        }
         let mut text = table.text() + &self.tool_table();
         for one in &self.unknown_servers {
             let (server, calls) = (visible_line(&one.server), count_of(one.calls, "call"));
@@ -203,7 +233,10 @@ impl ReplayOutput {
                 "\n\nThese rules would have made {count} of {asked} approvals unnecessary. Read each one before you add it:\n\n{rules}"
             ));
         }
-        let sessions = count_of(self.sessions, "session");
+        let sessions = match self.sessions {
+            Some(sessions) => count_of(sessions, "session"),
+            None => "the audit log".to_owned(),
+        };
         let source = &self.source;
         format!("{text}\n{sessions}, evaluated with {source}; nothing was called\n")
     }

@@ -16,23 +16,23 @@ type IdsByTool = HashMap<String, BTreeSet<Arc<str>>>;
 pub(super) struct GrantIndex {
     by_id: BTreeMap<Arc<str>, StoredApprovalGrant>,
     by_server: HashMap<Arc<str>, IdsByTool>,
-    /// Version of the store up to which the index has its changes.
-    store_version: Option<u64>,
+    /// Number of the store's changes that the index has.
+    change_count: Option<u64>,
 }
 
 impl GrantIndex {
     /// Reads the grants that changed in the store since the last time.
     pub(super) fn sync(&mut self, store: &dyn StateStore) {
-        let changes = store.changes_since(GRANTS_TABLE, self.store_version);
+        let changes = store.changes_since(GRANTS_TABLE, self.change_count);
         let keys = changes.keys.unwrap_or_else(|| self.changed_versions(store));
-        for key in keys {
+        for key in keys.into_iter().collect::<BTreeSet<_>>() {
             self.remove(&key);
             let row = store.row(GRANTS_TABLE, &key);
             if let Some(grant) = row.as_ref().and_then(StoredApprovalGrant::read) {
                 self.insert(grant);
             }
         }
-        self.store_version = Some(changes.version);
+        self.change_count = Some(changes.count);
     }
 
     /// Returns all grants, in the order of their ids.

@@ -73,8 +73,15 @@ fn text(context: &DoctorContext, reporter: &Reporter) -> String {
     };
     section("Program", &redaction.text(&program()));
     section("Checks", &redaction.text(&reporter.report()));
-    let status = gateways::statuses(context).map_or(Value::Null, Value::Array);
-    section("Running gateways", &pretty(&redaction.json(&status)));
+    // Without the config, its secrets are unknown, and texts of servers may contain them.
+    let status = match &context.config {
+        Ok(_) => {
+            let status = gateways::statuses(context).map_or(Value::Null, Value::Array);
+            pretty(&redaction.json(&status))
+        }
+        Err(_) => "left out, because the config is invalid".to_owned(),
+    };
+    section("Running gateways", &status);
     section("Config", &config(context, &redaction));
     section("Data directory", &redaction.text(&data_files(context)));
     text
@@ -110,7 +117,7 @@ fn program() -> String {
 /// Returns the config without comments and secrets.
 fn config(context: &DoctorContext, redaction: &ReportRedaction) -> String {
     let Some(file) = &context.file else {
-        return "none; the demo server is served".to_owned();
+        return "none; the gateway serves the demo server".to_owned();
     };
     let Ok(text) = fs::read_to_string(file) else {
         return "it cannot be read".to_owned();
@@ -142,7 +149,7 @@ fn data_files(context: &DoctorContext) -> String {
             };
             count += 1;
             if count > MAX_LISTED_FILES {
-                text.push_str("and more\n");
+                text.push_str("the list is cut here\n");
                 return text;
             }
             let shown = path.strip_prefix(data).unwrap_or(&path).display();

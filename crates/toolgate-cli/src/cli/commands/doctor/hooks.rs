@@ -75,10 +75,10 @@ fn of_file(
         None => CheckResult::warning(
             id,
             format!(
-                "the hook in {path} denies all calls while no gateway is running; start one with `toolgate serve` or `toolgate service install`"
+                "the hook in {path} needs a gateway, and none is running; start one with `toolgate serve` or `toolgate service install`"
             ),
         ),
-        Some(_) => CheckResult::ok(id, format!("its own tools pass the gateway: {path}")),
+        Some(_) => CheckResult::ok(id, format!("its own tools go through the gateway: {path}")),
     })
 }
 

@@ -2,7 +2,11 @@
 
 use crate::{
     cli::{commands::explain::runtime, server_start::start_guardian},
-    config::{Config, ConfigValue, ServerSettings, keyring::read_secret, plaintext::secret_reason},
+    config::{
+        Config, ConfigValue, ServerSettings,
+        keyring::read_secret,
+        plaintext::{secret_reason, secrets_in_command},
+    },
 };
 use serde_json::Value;
 use std::{borrow::Cow, env, time::Duration};
@@ -44,7 +48,7 @@ impl ReportRedaction {
         }
         let text = SecretRedactor::redact_text(&text);
         match &self.home {
-            Some(home) => text.replace(home.as_str(), "~"),
+            Some(home) => without_home(&text, home),
             None => text.into_owned(),
         }
     }
@@ -57,13 +61,15 @@ impl ReportRedaction {
     fn member(&self, name: &str, value: &Value) -> Value {
         match value {
             Value::String(text) if secret_reason(name, text).is_some() => REMOVED.into(),
-            Value::String(text) if name == "url" => self.text(&without_query(text)).into(),
-            Value::String(text) => self.text(text).into(),
+            Value::String(text) => self.text(&without_paths(text)).into(),
+            Value::Array(list) if name == "command" || name == "args" => self.command(list),
             Value::Array(list) => list.iter().map(|one| self.member(name, one)).collect(),
             Value::Object(members) => {
                 let is_private = PRIVATE_TABLES.contains(&name);
                 let members = members.iter().map(|(key, value)| {
                     let value = match value {
+                        // A secret that the operator wrote into the config on purpose.
+                        _ if key == "danger_clear" => REMOVED.into(),
                         Value::String(_) if is_private => REMOVED.into(),
                         // A reference to a secret, such as `{ env = "NAME" }`, is no secret.
                         Value::Object(_) if is_private => self.member("", value),
@@ -76,6 +82,23 @@ impl ReportRedaction {
             other => other.clone(),
         }
     }
+
+    /// Returns a command without the arguments that look like secrets, such as the one after `--token`.
+    fn command(&self, words: &[Value]) -> Value {
+        let texts: Vec<String> = words
+            .iter()
+            .map(|word| word.as_str().unwrap_or_default().to_owned())
+            .collect();
+        let secrets: Vec<usize> = secrets_in_command(&texts).map(|(at, _)| at).collect();
+        let words = words
+            .iter()
+            .enumerate()
+            .map(|(at, word)| match secrets.contains(&at) {
+                true => REMOVED.into(),
+                false => self.member("", word),
+            });
+        words.collect()
+    }
 }
 
 /// Returns the values that the config names or contains for its servers.
@@ -83,7 +106,9 @@ fn secret_values(config: &Config) -> Vec<String> {
     let read = |value: &ConfigValue| Some(value.read().ok()?.reveal().to_owned());
     // The uses of the servers include the values that the config itself contains.
     let of_servers = config.servers.iter().flat_map(ServerSettings::secret_uses);
-    let used: Vec<_> = config.secret_uses().into_iter().chain(of_servers).collect();
+    let of_gateway = config.secret_uses().into_iter();
+    let of_gateway = of_gateway.filter(|used| used.server.is_none());
+    let used: Vec<_> = of_gateway.chain(of_servers).collect();
     let mut values: Vec<String> = used.iter().filter_map(|used| read(used.value)).collect();
     let keyring = used
         .iter()
@@ -108,24 +133,41 @@ fn secret_values(config: &Config) -> Vec<String> {
     values
 }
 
-/// Returns a URL without its query, its fragment and its user.
-fn without_query(url: &str) -> String {
-    let end = url.find(['?', '#']).unwrap_or(url.len());
-    let (kept, rest) = url.split_at(end);
-    let kept = match kept.split_once("://") {
-        Some((scheme, rest)) => {
-            let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
-            match authority.rsplit_once('@') {
-                Some((_, host)) => format!("{scheme}://{REMOVED}@{host}{path}"),
-                None => kept.to_owned(),
-            }
-        }
-        None => kept.to_owned(),
-    };
-    match rest {
-        "" => kept,
-        _ => format!("{kept}?{REMOVED}"),
+/// Returns a text with `~` for the home directory, but not for a directory whose name only begins like it.
+fn without_home(text: &str, home: &str) -> String {
+    let mut parts = text.split(home);
+    let mut shown = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let continues = |c: char| c.is_alphanumeric() || "-_.".contains(c);
+        let is_longer = part.starts_with(continues);
+        shown.push_str(if is_longer { home } else { "~" });
+        shown.push_str(part);
     }
+    shown
+}
+
+/// Returns a text whose URLs end with their host: a path or a query may be a secret.
+fn without_paths(text: &str) -> String {
+    let words = text.split_inclusive(char::is_whitespace);
+    words.map(without_path).collect()
+}
+
+fn without_path(word: &str) -> Cow<'_, str> {
+    let Some((before, rest)) = word.split_once("://") else {
+        return Cow::Borrowed(word);
+    };
+    let (rest, space) = rest.split_at(rest.trim_end().len());
+    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let (authority, path) = rest.split_at(end);
+    let (user, host) = match authority.rsplit_once('@') {
+        Some((_, host)) => (format!("{REMOVED}@"), host),
+        None => (String::new(), authority),
+    };
+    let path = match path {
+        "" | "/" => path.to_owned(),
+        _ => format!("/{REMOVED}"),
+    };
+    Cow::Owned(format!("{before}://{user}{host}{path}{space}"))
 }
 
 #[cfg(test)]
@@ -147,6 +189,7 @@ mod tests {
             redaction.text("open /home/ada/x with correct horse: failed"),
             "open ~/x with [removed]: failed"
         );
+        assert_eq!(redaction.text("/home/ada /home/adam"), "~ /home/adam");
         let token = "ghp_0123456789abcdefABCDEF0123456789abcd";
         assert!(!redaction.text(token).contains(token));
     }
@@ -154,16 +197,18 @@ mod tests {
     #[test]
     fn a_config_keeps_its_form() {
         let config = json!({"listen": "127.0.0.1:1", "server": {"git": {
-            "command": ["/home/ada/bin/git", "--x"],
+            "command": ["/home/ada/bin/git", "--x", "--api-key", "hunter2hunter2", "https://a.example/s/1?t=2"],
             "url": "https://ada:pw@example.com/mcp?key=1",
+            "header": {"danger_clear": "plain"},
             "api_key": "short",
             "env": {"MODE": "fast", "KEY": {"env": "GIT_KEY"}},
             "start_seconds": 5}}});
         assert_eq!(
             redaction(&[]).json(&config),
             json!({"listen": "127.0.0.1:1", "server": {"git": {
-                "command": ["~/bin/git", "--x"],
-                "url": "https://[removed]@example.com/mcp?[removed]",
+                "command": ["~/bin/git", "--x", "--api-key", "[removed]", "https://a.example/[removed]"],
+                "url": "https://[removed]@example.com/[removed]",
+                "header": {"danger_clear": "[removed]"},
                 "api_key": "[removed]",
                 "env": {"MODE": "[removed]", "KEY": {"env": "GIT_KEY"}},
                 "start_seconds": 5}}})

@@ -106,7 +106,7 @@ fn presence(request: &PendingRequest) -> &'static str {
         (true, _) => "waits for the decision",
         (false, true) => "no longer waits; an approval is valid for the identical call",
         (false, false) => {
-            "called before a restart or another gateway; an approval is valid for the identical call"
+            "received by another gateway or before a restart; an approval is valid for the identical call"
         }
     }
 }

@@ -34,6 +34,16 @@ pub(super) fn handle_key(
             false => Some(ViewEffect::Quit),
         };
     }
+    // What is not drawn cannot be decided.
+    if state.is_too_small() {
+        return (key.code == KeyCode::Char('q')).then_some(ViewEffect::Quit);
+    }
+    let other = KeyModifiers::ALT | KeyModifiers::SUPER | KeyModifiers::META;
+    let clears_field = is_control && key.code == KeyCode::Char('u');
+    // Ctrl-A is no `a`: it may be the prefix of a terminal multiplexer.
+    if key.modifiers.intersects(other) || (is_control && !clears_field) {
+        return None;
+    }
     if scroll(state, key.code) {
         return None;
     }
@@ -125,8 +135,7 @@ fn begin_decision(
         }
         'r' => ViewPrompt::Remember(RememberForm {
             error: (!request.may_remember).then(|| {
-                "This may be destructive or is not trusted: write a condition (only when)."
-                    .to_owned()
+                "This tool may be destructive or is not trusted: fill in \"only when\".".to_owned()
             }),
             id,
             ..RememberForm::default()

@@ -41,7 +41,7 @@ impl TextInput {
 /// Labels of the fields of [`RememberForm`], with the option of `toolgate approve` that each stands for.
 pub(super) const REMEMBER_FIELDS: [(&str, &str); 4] = [
     ("for or until (8h, 7d, 2027-01-31): ", "--for"),
-    ("at most so many calls: ", "--uses"),
+    ("maximum calls: ", "--uses"),
     ("only when (CEL): ", "--when"),
     ("all callers (y or empty): ", "--all-callers"),
 ];

@@ -176,7 +176,7 @@ impl ViewScreen<'_> {
     fn send(&mut self, decision: OperatorDecision) {
         if self.decisions.try_send(decision).is_err() {
             self.state.in_flight -= 1;
-            self.state.message = "too many decisions wait; press the key again".to_owned();
+            self.state.message = "too many decisions are queued; press the key again".to_owned();
         }
     }
 

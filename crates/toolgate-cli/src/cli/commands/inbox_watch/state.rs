@@ -6,7 +6,7 @@ use super::{
     gateway_poll::{ActiveFreeze, EndedRequest, GatewaySnapshot},
     pending_request::PendingRequest,
     prompt::{EditReview, ViewPrompt},
-    view::{HELP_TEXT, screen_layout},
+    view::{HELP_TEXT, MIN_SIZE, screen_layout},
     wrap::WrappedRow,
 };
 use serde_json::Value;
@@ -145,7 +145,10 @@ impl InboxState {
         }
         let is_settling = |at: Instant| now.duration_since(at) < SETTLE_TIME;
         if self.moved_at.is_some_and(is_settling) {
-            return Err("the selection just changed; look, then press the key again".to_owned());
+            return Err(
+                "the selection just changed; check the request, then press the key again"
+                    .to_owned(),
+            );
         }
         Ok(request)
     }
@@ -214,6 +217,11 @@ impl InboxState {
         }
     }
 
+    /// Returns true if the terminal is too small to show a request.
+    pub(super) fn is_too_small(&self) -> bool {
+        self.size.0 < MIN_SIZE.0 || self.size.1 < MIN_SIZE.1
+    }
+
     /// Builds the rows of the pane again, and notes which rows of the request are now shown.
     pub(super) fn refresh(&mut self) {
         let width = self.size.0;
@@ -241,7 +249,7 @@ impl InboxState {
         let last = self.rows.len().saturating_sub(height);
         self.offset = self.offset.min(last);
         let is_hidden = matches!(self.prompt, Some(ViewPrompt::Remember(_)));
-        if is_detail && !is_hidden && self.offset <= self.seen_rows {
+        if is_detail && !is_hidden && !self.is_too_small() && self.offset <= self.seen_rows {
             let shown = (self.offset + height).min(self.rows.len());
             self.seen_rows = self.seen_rows.max(shown);
         }

@@ -11,7 +11,7 @@ use super::{
     state::InboxState,
     view,
 };
-use crossterm::event::{KeyCode, KeyEvent};
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui_core::{backend::TestBackend, terminal::Terminal};
 use serde_json::json;
 use std::time::{Duration, Instant};
@@ -219,7 +219,7 @@ fn a_lost_gateway_keeps_the_list_and_takes_no_decisions() {
     view.state.apply(GatewaySnapshot::default(), view.now);
     let shown = view.screen();
     assert!(
-        shown.contains("No gateway runs, waiting") && shown.contains("a-1"),
+        shown.contains("waiting for one") && shown.contains("a-1"),
         "{shown}"
     );
     assert!(view.keys("ay").is_none() && view.keys("q").is_some());
@@ -314,4 +314,22 @@ fn lines_report_arrival_departure_and_end_once() {
         over,
         ["approval a-1: approved by ann (console): demo.note for key:ann"]
     );
+}
+
+#[test]
+fn nothing_is_decided_that_is_not_drawn_and_modifiers_are_no_letters() {
+    let mut view = TestView::new((35, 40), &["a-1"]);
+    assert!(view.key(KeyCode::Char('a')).is_none() && view.state.prompt.is_none());
+    assert!(matches!(
+        view.key(KeyCode::Char('q')),
+        Some(ViewEffect::Quit)
+    ));
+    view.state.resize((100, 30));
+    for modifiers in [KeyModifiers::CONTROL, KeyModifiers::ALT] {
+        let held = KeyEvent::new(KeyCode::Char('a'), modifiers);
+        assert!(handle_key(&mut view.state, held, view.now).is_none());
+        assert!(view.state.prompt.is_none(), "{modifiers:?}");
+    }
+    view.key(KeyCode::Char('a'));
+    assert!(view.state.prompt.is_some());
 }

@@ -39,9 +39,10 @@ f                 freeze the caller, the server or everything
 t                 thaw
 q, Ctrl-C         quit; pending requests stay pending
 
-Every decision asks before it is sent. Enter confirms, except if the
-definition says that the call is destructive, or if you have not seen
-all rows of the request. Then only y confirms.
+The view asks you to confirm every decision. Enter confirms an approval.
+Only y confirms it if the definition says that the tool is destructive,
+if you remember the approval or edited the arguments, or if you have not
+seen all rows of the request.
 Keys do nothing for a moment after the selection moved by itself.
 
 In the list, ~ marks a request whose caller no longer waits.
@@ -82,7 +83,7 @@ pub(super) fn screen_layout(state: &InboxState) -> ScreenLayout {
 /// Draws the view.
 pub(super) fn draw(state: &InboxState, area: Rect, buffer: &mut Buffer) {
     let plain = Style::new();
-    if area.width < MIN_SIZE.0 || area.height < MIN_SIZE.1 {
+    if state.is_too_small() {
         let text = format!("Needs {}x{} or more. q quits.", MIN_SIZE.0, MIN_SIZE.1);
         buffer.set_stringn(0, 0, text, usize::from(area.width), plain);
         return;
@@ -144,8 +145,8 @@ fn status_text(state: &InboxState) -> String {
     if state.gateways == 0 {
         let text = match (&state.problem, state.was_connected) {
             (Some(problem), _) => format!("No gateway responds, waiting… {problem}"),
-            (None, true) => "The gateway stopped. No gateway runs, waiting…".to_owned(),
-            (None, false) => "No gateway runs, waiting…".to_owned(),
+            (None, true) => "The gateway stopped; waiting for one…".to_owned(),
+            (None, false) => "No gateway is running; waiting for one…".to_owned(),
         };
         return visible_line(&text);
     }
@@ -254,7 +255,7 @@ fn footer_lines(state: &InboxState) -> Vec<(String, bool)> {
             width,
         ),
         Some(ViewPrompt::FreezeTarget { caller, server }) => {
-            format!("Freeze c: the caller {caller}, s: the server {server}, a: everything?")
+            format!("Freeze: c the caller {caller}, s the server {server}, a everything?")
         }
         Some(ViewPrompt::ThawTarget { targets }) => {
             let numbered = targets.iter().enumerate();

@@ -5,28 +5,62 @@ use crate::{
     args::UninstallPart,
     config::{Config, ConfigValue, paths},
     hosts::{ConnectionRecord, ConnectionStore, HookHost},
+    import::secret_places::SECRETS_DIRECTORY,
 };
 use std::{
+    ffi::OsStr,
     fs,
     path::{Path, PathBuf},
 };
 use toolgate_core::visible_line;
 use toolgate_protocol::plural::count_of;
 
-/// Files and directories that the gateway and the commands write into the data directory.
-const DATA_ENTRIES: &[&str] = &[
-    "audit",
-    "audit-index.sqlite",
-    "audit-index.sqlite-shm",
-    "audit-index.sqlite-wal",
-    "checkpoints",
-    "grants",
-    "hosts",
-    "logs",
-    "run",
-    "state",
-    "tasks",
+/// Files and directories that the gateway and the commands write into the data directory, each with the form of its own
+/// files.
+const DATA_ENTRIES: &[(&str, OwnFiles)] = &[
+    ("audit", OwnFiles::Marked("mac.key")),
+    ("audit-index.sqlite", OwnFiles::Itself),
+    ("audit-index.sqlite-shm", OwnFiles::Itself),
+    ("audit-index.sqlite-wal", OwnFiles::Itself),
+    ("checkpoints", OwnFiles::Ends(&[".jsonl"])),
+    ("grants", OwnFiles::Begins("grants.")),
+    ("hosts", OwnFiles::Ends(&[".json", ".backup"])),
+    ("logs", OwnFiles::Ends(&[".log", ".log.1"])),
+    ("run", OwnFiles::Ends(&[".sock"])),
+    ("state", OwnFiles::Ends(&[".jsonl", ".lock", ".tmp"])),
+    ("tasks", OwnFiles::Ends(&[".jsonl", ".lock", ".tmp"])),
 ];
+
+/// Files that toolgate writes into a directory.
+#[derive(Clone, Copy, Debug)]
+enum OwnFiles {
+    /// The entry is a file.
+    Itself,
+    /// Any file, if the directory has one of this name.
+    Marked(&'static str),
+    /// Files whose names begin so.
+    Begins(&'static str),
+    /// Files whose names end so.
+    Ends(&'static [&'static str]),
+}
+
+impl OwnFiles {
+    /// Returns true if a directory has no files of others. The data directory may be any directory of the operator, and
+    /// these names are common.
+    fn fill(self, path: &Path) -> bool {
+        let names = || {
+            let entries = fs::read_dir(path).into_iter().flatten().flatten();
+            entries.map(|entry| entry.file_name().to_string_lossy().into_owned())
+        };
+        match self {
+            OwnFiles::Itself => path.is_file(),
+            OwnFiles::Marked(marker) => path.join(marker).is_file(),
+            OwnFiles::Begins(start) => names().all(|name| name.starts_with(start)),
+            OwnFiles::Ends(ends) => names().all(|name| ends.iter().any(|end| name.ends_with(end))),
+        }
+    }
+}
+
 /// JSON Schema of the config, which `toolgate init` writes beside it.
 const SCHEMA_FILE_NAME: &str = "toolgate.schema.json";
 
@@ -38,6 +72,8 @@ pub(super) struct Inventory {
     pub(super) unit: Option<PathBuf>,
     /// Entries of the keyring.
     pub(super) keyring: Vec<String>,
+    /// True if the config is invalid, so that its keyring entries and secret files are unknown.
+    pub(super) has_invalid_config: bool,
     /// Config and the files beside it.
     pub(super) config: Vec<PathBuf>,
     /// Data directory.
@@ -53,27 +89,35 @@ impl Inventory {
         let file = file.or_else(paths::default_config);
         // The files of a config that is invalid are unknown, and stay.
         let config = place.config().ok();
-        let in_data = DATA_ENTRIES.iter().map(|name| data.join(name));
+        let in_data = DATA_ENTRIES
+            .iter()
+            .map(|(name, own)| (data.join(name), own));
         Ok(Inventory {
             connections: ConnectionStore::new(&data).records()?,
             unit: service::user_unit_file().filter(|unit| unit.exists()),
             keyring: config.as_ref().map(keyring_entries).unwrap_or_default(),
+            has_invalid_config: file.is_some() && config.is_none(),
             config: file
                 .map(|file| config_files(&file, config.as_ref()))
                 .unwrap_or_default(),
             data_entries: in_data
-                .filter(|path| path.symlink_metadata().is_ok())
+                .filter(|(path, own)| path.symlink_metadata().is_ok() && own.fill(path))
+                .map(|(path, _)| path)
                 .collect(),
             data,
         })
     }
 
-    /// Returns the directory of the default config, which toolgate created.
-    pub(super) fn config_directory(&self) -> Option<PathBuf> {
-        let default = paths::default_config_location()?;
-        self.config
-            .contains(&default)
-            .then(|| default.parent().map(Path::to_owned))?
+    /// Returns the directories of the config and its secrets that toolgate may have created.
+    pub(super) fn config_directories(&self) -> Vec<PathBuf> {
+        let secrets = self.config.iter().filter_map(|file| file.parent());
+        let secrets = secrets.filter(|directory| directory.ends_with(SECRETS_DIRECTORY));
+        let mut directories: Vec<PathBuf> = secrets.map(Path::to_owned).collect();
+        directories.dedup();
+        let default = paths::default_config_location();
+        let default = default.filter(|file| self.config.contains(file));
+        directories.extend(default.and_then(|file| file.parent().map(Path::to_owned)));
+        directories
     }
 
     /// Returns the list of some parts.
@@ -111,7 +155,9 @@ impl Inventory {
                     count_of(files, "file"),
                     bytes.div_ceil(1024)
                 );
-                ("data", (files > 0).then_some(line).into_iter().collect())
+                let paths = self.data_entries.iter().map(shown);
+                let lines = (files > 0).then_some(line).into_iter().chain(paths);
+                ("data", lines.collect())
             }
         };
         if lines.is_empty() {
@@ -152,7 +198,13 @@ fn config_files(file: &Path, config: Option<&Config>) -> Vec<PathBuf> {
     let mut files = vec![file.to_owned(), backup, directory.join(SCHEMA_FILE_NAME)];
     let secrets = config.map(Config::secret_uses).unwrap_or_default();
     files.extend(secrets.into_iter().filter_map(|used| match used.value {
-        ConfigValue::File(path) if path.parent() == Some(directory) => Some(path.clone()),
+        ConfigValue::File(path) => {
+            // `toolgate add --secret` and `toolgate import` wrote these; others may serve other programs too.
+            let added =
+                path.parent() == Some(directory) && path.extension() == Some(OsStr::new("secret"));
+            let imported = path.parent() == Some(&directory.join(SECRETS_DIRECTORY));
+            (added || imported).then(|| path.clone())
+        }
         _ => None,
     }));
     files.sort();
