@@ -13,6 +13,7 @@ mod help;
 mod json;
 mod keys;
 mod log;
+mod store;
 mod uninstall;
 
 pub(crate) use connect::{ConnectOptions, DisconnectOptions, HookOptions, HookUnavailable};
@@ -24,6 +25,7 @@ pub(crate) use help::command as command_line;
 pub(crate) use json::{JsonOption, SchemaOptions};
 pub(crate) use keys::KeysCommand;
 pub(crate) use log::{LogOptions, LogsOptions};
+pub(crate) use store::StoreCommand;
 pub(crate) use uninstall::{UninstallOptions, UninstallPart};
 
 /// MCP gateway with policy, approvals and an audit log for every call
@@ -242,6 +244,11 @@ pub(crate) enum CliCommand {
     /// Run the gateway as a service of systemd or launchd
     #[command(subcommand)]
     Service(ServiceCommand),
+    /// Check, export, import or repair the stored state
+    ///
+    /// The stored state has API keys, approvals, grants, pins, freezes and tasks.
+    #[command(subcommand)]
+    Store(StoreCommand),
     /// List Toolgate's files, or remove the parts that you name
     ///
     /// Asks before it removes anything. Without a part, it only lists. Remove the program itself with the tool that

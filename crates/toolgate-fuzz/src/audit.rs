@@ -1,15 +1,13 @@
-//! Targets of the audit log and of the durable state.
+//! Targets of the audit log and of the state store.
 
 use std::{
     fs,
     path::{Path, PathBuf},
     sync::atomic::{AtomicU64, Ordering},
 };
-use toolgate_journal::{
-    read,
-    state::{DurableState, StateLimits},
-    verify,
-};
+use toolgate_journal::{read, verify};
+use toolgate_policy::StateStore;
+use toolgate_store::{DatabaseStore, StoreLimits};
 use toolgate_verify::VerifyOptions;
 
 /// Name of the chain whose segment is the input.
@@ -71,17 +69,17 @@ pub fn audit_segment(bytes: &[u8]) {
 
 /// Lines of the state: what is read is written to a line that is read to the same.
 pub fn state_line(bytes: &[u8]) {
-    let Some(line) = toolgate_journal::__fuzz::state_line(bytes) else {
+    let Some(line) = toolgate_store::__fuzz::state_line(bytes) else {
         return;
     };
     let body = line
         .as_bytes()
         .get(..line.len() - ",\"h\":\"0123456789abcdef\"}\n".len());
-    let again = body.and_then(toolgate_journal::__fuzz::state_line);
+    let again = body.and_then(toolgate_store::__fuzz::state_line);
     assert_eq!(again.as_ref(), Some(&line), "not stable");
 }
 
-/// Reader of the state file.
+/// Reader of the state file of earlier versions.
 pub fn state_file(bytes: &[u8]) {
     let Some(scratch) = ScratchDirectory::create() else {
         return;
@@ -89,7 +87,7 @@ pub fn state_file(bytes: &[u8]) {
     if fs::write(scratch.0.join("state.jsonl"), bytes).is_err() {
         return;
     }
-    match DurableState::open(&scratch.0, StateLimits::default()) {
+    match DatabaseStore::open(&scratch.0, StoreLimits::default()) {
         Ok(state) => drop(state.entries("pins")),
         Err(error) => assert!(!error.detail().is_empty()),
     }

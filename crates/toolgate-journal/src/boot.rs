@@ -3,10 +3,11 @@
 use std::{fs, time::Duration};
 
 /// Time since the boot of the machine, including suspension.
-pub(crate) struct BootTime(pub(crate) Duration);
+#[derive(Clone, Copy, Debug)]
+pub struct BootTime(pub Duration);
 
 /// Returns the time since the boot; `None` on systems without boot ids.
-pub(crate) fn boot_time() -> Option<BootTime> {
+pub fn boot_time() -> Option<BootTime> {
     #[cfg(target_os = "linux")]
     {
         let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
@@ -19,7 +20,7 @@ pub(crate) fn boot_time() -> Option<BootTime> {
 }
 
 /// Returns the id of the boot that `mono` counts from; `unknown` on systems without boot ids.
-pub(crate) fn boot_id() -> String {
+pub fn boot_id() -> String {
     let text = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     let id: String = text
         .chars()

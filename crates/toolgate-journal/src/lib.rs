@@ -103,8 +103,8 @@
 //!
 //! # Features and platforms
 //!
-//! The feature `files`, on by default, has the journal and the state. They need the locks, modes and inodes of Unix; on
-//! other systems, and without the feature, the crate has only the types of entries and rows, and the clock.
+//! The feature `files`, on by default, has the journal. It needs the locks, modes and inodes of Unix; on other systems,
+//! and without the feature, the crate has only the types of entries and rows, and the clock.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(
@@ -119,7 +119,8 @@ pub mod __fuzz;
 #[cfg(all(feature = "files", unix))]
 mod abandoned;
 #[cfg(all(feature = "files", unix))]
-mod boot;
+#[doc(hidden)]
+pub mod boot;
 #[cfg(all(feature = "files", unix))]
 mod chain;
 #[cfg(all(feature = "files", unix))]

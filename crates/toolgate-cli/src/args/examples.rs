@@ -99,6 +99,14 @@ toolgate service install --dry-run
 toolgate service install --system --config /etc/toolgate/toolgate.toml"),
     ("service status", "toolgate service status"),
     ("service uninstall", "toolgate service uninstall"),
+    ("store", "\
+toolgate store check
+toolgate store export toolgate-state.jsonl"),
+    ("store migrate", "toolgate store migrate"),
+    ("store check", "toolgate store check"),
+    ("store export", "toolgate store export toolgate-state.jsonl"),
+    ("store import", "toolgate store import toolgate-state.jsonl --data ./restored"),
+    ("store clear", "toolgate store clear clock"),
     ("schema", "\
 toolgate schema
 toolgate schema keys list"),

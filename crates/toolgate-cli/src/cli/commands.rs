@@ -33,6 +33,7 @@ mod service;
 mod service_unit;
 mod shell_files;
 mod status;
+mod store;
 mod tasks;
 mod unavailable;
 mod uninstall;
@@ -131,6 +132,7 @@ fn dispatch(cli: Cli) -> Result<ExitCode> {
         Some(CliCommand::Hook(wanted)) => hook::run(&place, wanted),
         Some(CliCommand::Connect(wanted)) => connect::run(&place, wanted),
         Some(CliCommand::Disconnect(wanted)) => disconnect::run(&place, wanted),
+        Some(CliCommand::Store(command)) => store::run(&place, command),
         Some(CliCommand::Uninstall(wanted)) => uninstall::run(&place, wanted),
         Some(CliCommand::Service(command)) => service::run(&place, *command),
         Some(CliCommand::Schema(wanted)) => schema::run(wanted),

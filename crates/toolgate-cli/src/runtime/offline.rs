@@ -14,12 +14,12 @@ use toolgate_core::{
     BoxFuture, Call, Caller, Catalog, ChangeFilter, ChangeStream, DecisionStep, Definition, DryRun,
     Error, ErrorKind, Item, ItemKind, Json, ListRequest, Origin, Outcome, Service,
 };
-use toolgate_journal::state::{self, DurableState, StateLimits};
 use toolgate_policy::{
     self as policy, AccessRule, ApprovalService, AuditRecorder, ChangedKeys, GrantView,
     MemoryStateStore, OnOutboundSecret, PinnedText, Pins, Policy, StateClock, StateRow, StateStore,
     WriteOutcome, WritePrecondition, pins::StoredPin as KeptPin,
 };
+use toolgate_store::{DatabaseStore, StoreLimits};
 
 /// Choice of a definition if the latest one is not the accepted one.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -309,17 +309,17 @@ impl Service for OfflineServer {
 
 /// Opens the tables of a directory; empty ones if there are none.
 fn open_store(dir: &Path) -> Result<Arc<dyn StateStore>, String> {
-    if !dir.join("state.jsonl").exists() {
+    if !DatabaseStore::exists(dir) {
         return Ok(Arc::new(MemoryStateStore::new()));
     }
-    let state = state::DurableState::open(dir, StateLimits::default());
+    let state = DatabaseStore::open(dir, StoreLimits::default());
     let state =
         state.map_err(|e| format!("cannot open the stored approvals and pins: {}", e.detail()))?;
     Ok(Arc::new(ReadOnlyStore(state)))
 }
 
 /// Store that rejects writes.
-struct ReadOnlyStore(DurableState);
+struct ReadOnlyStore(DatabaseStore);
 
 impl StateStore for ReadOnlyStore {
     fn entries(&self, table: &str) -> Vec<StateRow> {

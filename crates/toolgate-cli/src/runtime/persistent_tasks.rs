@@ -12,8 +12,8 @@ use std::{
     path::{Path, PathBuf},
     sync::Arc,
 };
-use toolgate_journal::state::{DurableState, StateLimits};
 use toolgate_policy::{StateStore, WritePrecondition};
+use toolgate_store::{DatabaseStore, StoreLimits};
 
 /// Size of a task's row beyond its result, in bytes.
 const TASK_OVERHEAD_BYTES: usize = 64 * 1024;
@@ -34,7 +34,7 @@ impl PersistentTasks {
     /// The store cannot be opened or the file cannot be locked; the message is for the operator.
     pub(crate) fn open(data: &Path, limits: &GatewayLimits) -> Result<PersistentTasks, String> {
         let dir = data.join("tasks");
-        let mut state_limits = StateLimits::default();
+        let mut state_limits = StoreLimits::default();
         // Three rows for each task, and as many again for tasks that another process left behind.
         state_limits.max_rows = limits.tasks.saturating_mul(6);
         // A result is stored as a JSON string, in which a quote takes two bytes. A sealed byte takes two as well.
@@ -42,7 +42,7 @@ impl PersistentTasks {
             .task_bytes
             .saturating_mul(2)
             .saturating_add(TASK_OVERHEAD_BYTES);
-        let store = DurableState::open(&dir, state_limits);
+        let store = DatabaseStore::open(&dir, state_limits);
         let store = store.map_err(|e| format!("cannot open the task store: {}", e.detail()))?;
         let process = toolgate::ids::secret_id();
         let lock = lock_file(&dir, &process);

@@ -56,7 +56,7 @@ async fn keys_at(store: &dyn StateStore, now: SystemTime) -> Result<Vec<[u8; 32]
     // A clock that was set back leaves keys of the future. They unseal, and do not seal.
     rows.sort_by_key(|row| row.key > newest);
     let keys: Option<Vec<[u8; 32]>> = rows.iter().map(parse_key).collect();
-    keys.ok_or_else(|| "a stored key that encrypts requestState is invalid; stop the gateways, and remove the lines with the table \"seal_keys\" from state/state.jsonl".to_owned())
+    keys.ok_or_else(|| "a stored key that encrypts requestState is invalid; stop the gateways, and run: toolgate store clear seal_keys".to_owned())
 }
 
 /// Updates the seal keys of a server when a new period begins, or when another process created a key.

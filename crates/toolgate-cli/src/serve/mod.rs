@@ -34,11 +34,9 @@ use std::{
 use tokio::net::TcpListener;
 use toolgate_core::visible;
 use toolgate_guardian::Guardian;
-use toolgate_journal::{
-    AuditJournal,
-    state::{self, StateLimits},
-};
+use toolgate_journal::AuditJournal;
 use toolgate_policy::StateStore;
+use toolgate_store::{DatabaseStore, StoreLimits};
 
 /// Transport of the gateway.
 pub(crate) enum GatewayTransport {
@@ -76,7 +74,7 @@ pub(crate) fn run(start: StartOptions) -> Result<(), String> {
         )
     })?;
     let journal = open_journal(&start)?;
-    let store = state::DurableState::open(start.data.join("state"), StateLimits::default());
+    let store = DatabaseStore::open(start.data.join("state"), StoreLimits::default());
     let store: Arc<dyn StateStore> = Arc::new(store.map_err(|e| {
         format!(
             "cannot open the stored keys, approvals and pins: {}",

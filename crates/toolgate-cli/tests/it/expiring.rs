@@ -16,7 +16,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
-use toolgate_journal::state::{DurableState, StateLimits, WritePrecondition};
+use toolgate_policy::{StateStore, WritePrecondition};
+use toolgate_store::{DatabaseStore, StoreLimits};
 
 /// A server whose calls end when the test lets them.
 #[derive(Default)]
@@ -247,9 +248,9 @@ fn add(port: u16, shown: &[String]) -> u16 {
 
 /// The time of a key is over, as if it had been made so.
 pub(crate) fn expire(data: &TempDir, name: &str) {
-    let state = DurableState::open(
+    let state = DatabaseStore::open(
         data.path().join("state").join("state"),
-        StateLimits::default(),
+        StoreLimits::default(),
     );
     let state = state.unwrap();
     let mut key = state.row("keys", name).unwrap().value;

@@ -33,6 +33,7 @@ const LIVE_OUTPUTS: &[OutputCase<'static>] = &[
     ("pins list", &["pins", "list"]),
     ("pins diff", &["pins", "diff", "s.look"]),
     ("keys list", &["keys", "list"]),
+    ("store check", &["store", "check"]),
     ("logs", &["logs", "s"]),
     ("audit tail", &["audit", "tail", "-n", "1000"]),
     ("audit search", &["audit", "search", "--tool", "demo.add"]),

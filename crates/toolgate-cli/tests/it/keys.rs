@@ -521,7 +521,7 @@ fn t31_a_key_is_shown_once_and_kept_nowhere() {
     all_files(&data.path().join("state"), &mut files);
     let table = files
         .iter()
-        .find(|(path, ..)| path.ends_with("state.jsonl"));
+        .find(|(path, ..)| path.ends_with("state.sqlite"));
     assert_eq!(table.unwrap().2, 0o600);
     said.extend(files.into_iter().map(|(path, bytes, _)| (path, bytes)));
     let mut looks = 0;

@@ -101,6 +101,7 @@ mod sign_in_links;
 mod skills;
 mod slow_servers;
 mod stdio;
+mod store_commands;
 mod tasks;
 mod terminal_output;
 mod uninstall;

@@ -20,7 +20,7 @@ fn an_error_of_the_state_names_its_path_to_the_operator_only() {
         "{answer}"
     );
     let folder = gate.data.path().file_name().unwrap().to_str().unwrap();
-    for path in [folder, "state.jsonl", "state.lock"] {
+    for path in [folder, "state.sqlite", "state.lock"] {
         assert!(!answer.contains(path), "{answer}");
     }
     until("the operator reads which file it is", SOON, || {

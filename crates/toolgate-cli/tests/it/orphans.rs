@@ -38,8 +38,7 @@ fn orphan(gate: Gate) -> Value {
     });
     // Its row comes after its record.
     until("the question is kept", LONG, || {
-        let state = gate.data.file("state/state/state.jsonl");
-        let text = std::fs::read_to_string(state).unwrap_or_default();
+        let text = gate.data.stored_text("state/state");
         text.contains(asked["approval"].as_str().unwrap())
             .then_some(())
     });

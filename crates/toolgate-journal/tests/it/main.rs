@@ -19,6 +19,5 @@ mod recovery;
 mod repair;
 mod retention;
 mod rotation;
-mod state;
 mod tamper;
 mod unsigned;

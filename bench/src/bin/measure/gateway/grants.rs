@@ -5,7 +5,8 @@ use super::{
     trial::{AUDIT, SERVER, Trial},
 };
 use std::{path::Path, process::Command, thread, time::Duration};
-use toolgate_journal::state::{DurableState, StateLimits, WritePrecondition};
+use toolgate_policy::{StateStore, WritePrecondition};
+use toolgate_store::{DatabaseStore, StoreLimits};
 
 /// The table of grants in the state.
 const TABLE: &str = "grants";
@@ -64,7 +65,7 @@ fn approve(data: &Path) {
 
 /// Copies the only grant for other tools, until there are so many.
 fn copy(grants: usize, state: &Path) {
-    let state = DurableState::open(state, StateLimits::default()).expect("the state");
+    let state = DatabaseStore::open(state, StoreLimits::default()).expect("the state");
     let given = state.entries(TABLE).pop().expect("a grant");
     let runtime = tokio::runtime::Builder::new_current_thread().build();
     let runtime = runtime.expect("a runtime");

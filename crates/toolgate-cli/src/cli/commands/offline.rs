@@ -3,11 +3,9 @@
 use super::{CommandError, DataLocation, Result, explain::runtime};
 use crate::serve::warn_of_damage;
 use std::{path::Path, sync::Arc};
-use toolgate_journal::{
-    AuditEntry, AuditJournal,
-    state::{DurableState, StateLimits},
-};
+use toolgate_journal::{AuditEntry, AuditJournal};
 use toolgate_policy::{AuditRecorder, keys::ApiKeys, sanitize_entry};
+use toolgate_store::{DatabaseStore, StoreLimits};
 
 /// Opens the API keys and runs the given work.
 pub(super) fn keys<T>(
@@ -25,8 +23,8 @@ pub(super) fn keys<T>(
 }
 
 /// Opens the stored state of keys, approvals and freezes.
-pub(super) fn state(data: &Path) -> Result<DurableState> {
-    let state = DurableState::open(data.join("state"), StateLimits::default());
+pub(super) fn state(data: &Path) -> Result<DatabaseStore> {
+    let state = DatabaseStore::open(data.join("state"), StoreLimits::default());
     state.map_err(|e| {
         CommandError::Failure(format!(
             "cannot open the stored keys, approvals and pins: {}",

@@ -17,6 +17,7 @@ pub(crate) use super::{
     server_logs::LogLineOutput,
     service::ServiceOutput,
     status::StatusOutput,
+    store::StoreTableOutput,
     tasks::TaskOutput,
     uninstall::UninstallOutput,
 };

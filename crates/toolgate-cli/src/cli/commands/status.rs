@@ -81,7 +81,7 @@ fn table(status: &StatusOutput) -> OutputTable {
         line(
             "clock",
             &format!(
-                "the system clock was set back: approvals, grants and keys expire by a stored clock that is {ahead} min ahead of it; if the stored clock is wrong, stop all gateways on this data directory and remove the lines with \"t\":\"clock\" from state/state.jsonl"
+                "the system clock was set back: approvals, grants and keys expire by a stored clock that is {ahead} min ahead of it; if the stored clock is wrong, stop all gateways on this data directory, and run: toolgate store clear clock"
             ),
         );
     }

@@ -78,7 +78,8 @@ pub(super) fn run(place: &DataLocation<'_>, wanted: &UninstallOptions) -> Result
     })
 }
 
-fn no_gateway_runs(data: &Path) -> std::result::Result<(), String> {
+/// Fails if a gateway runs on the data directory.
+pub(super) fn no_gateway_runs(data: &Path) -> std::result::Result<(), String> {
     if !data.exists() || GatewaySockets::find_optional(data)?.is_none() {
         return Ok(());
     }

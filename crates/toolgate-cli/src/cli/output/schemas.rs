@@ -42,6 +42,7 @@ pub(crate) const OUTPUT_SCHEMAS: &[OutputSchema] = &[
     stream::<AuditRecordOutput>("audit search"),
     document::<VerifyOutput>("audit verify"),
     document::<Vec<KeyOutput>>("keys list"),
+    document::<Vec<StoreTableOutput>>("store check"),
     document::<ServiceOutput>("service status"),
     document::<UninstallOutput>("uninstall"),
 ];

@@ -61,6 +61,13 @@ impl TempDir {
         self.0.join(name)
     }
 
+    /// The text in the databases of a store (`state/state` or `state/tasks`), also of changes in its write-ahead log.
+    pub(crate) fn stored_text(&self, store: &str) -> String {
+        let files = ["state.sqlite", "state.sqlite-wal"].map(|file| self.0.join(store).join(file));
+        let texts = files.map(|file| std::fs::read(file).unwrap_or_default());
+        String::from_utf8_lossy(&texts.concat()).into_owned()
+    }
+
     /// Writes a file in it.
     pub(crate) fn write(&self, name: &str, text: &str) -> PathBuf {
         let file = self.file(name);

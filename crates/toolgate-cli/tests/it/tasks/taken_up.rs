@@ -192,8 +192,8 @@ fn a_task_of_a_server_goes_on_after_a_kill() {
         let id = begun(&far, &gate);
         let data = gate.kill();
         let looks = far.looks();
-        let state = std::fs::read(data.path().join("state/tasks/state.jsonl")).unwrap();
-        let state = String::from_utf8(state).unwrap();
+        let state = data.stored_text("state/tasks");
+        assert!(state.contains("sealed"), "nothing is stored");
         assert!(!state.contains(FOREIGN), "the server's id is sealed");
         let gate = far.setup("allow").start_in(data);
         assert_eq!(look(&gate, &id)["status"], "working", "{revision}");
@@ -416,8 +416,7 @@ fn a_child_that_lost_its_task_makes_it_fail() {
         json!({"to": 10_000, "delay_ms": 1_000}),
     );
     until("the child has a task", SOON, || {
-        let state = gate.data.path().join("state/tasks/state.jsonl");
-        let kept = std::fs::read_to_string(state).ok()?;
+        let kept = gate.data.stored_text("state/tasks");
         kept.contains("\"sealed\"").then_some(())
     });
     let gate = Setup::config(config).start_in(gate.kill());

@@ -7,6 +7,7 @@ use std::{
     path::Path,
     time::{Duration, SystemTime},
 };
+use toolgate_store::DatabaseStore;
 
 /// 2026-01-01, before which no build of this program existed, in seconds since the Unix epoch.
 const EARLIEST_SECONDS: u64 = 1_767_225_600;
@@ -64,12 +65,12 @@ fn file_skew(directory: &Path) -> Option<CheckResult> {
 
 /// Compares the clock with that of the stored approvals and keys, which never goes back.
 fn stored_lead(data: &Path) -> Option<CheckResult> {
-    if !data.join("state/state.jsonl").exists() {
+    if !DatabaseStore::exists(&data.join("state")) {
         return None;
     }
-    let ahead = offline::state(data).ok()?.clock().ahead();
+    let ahead = toolgate_policy::StateStore::clock(&offline::state(data).ok()?).ahead();
     (ahead > MAX_STORED_LEAD).then(|| {
         let minutes = ahead.as_secs().div_ceil(60);
-        CheckResult::warning("", format!("the system clock was set back: approvals, grants and keys expire by a stored clock that is {minutes} min ahead of it; if the stored clock is wrong, stop all gateways on this data directory and remove the lines with \"t\":\"clock\" from state/state.jsonl"))
+        CheckResult::warning("", format!("the system clock was set back: approvals, grants and keys expire by a stored clock that is {minutes} min ahead of it; if the stored clock is wrong, stop all gateways on this data directory, and run: toolgate store clear clock"))
     })
 }

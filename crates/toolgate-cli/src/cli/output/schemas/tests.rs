@@ -6,7 +6,7 @@ use clap::Command;
 use std::{collections::BTreeSet, env, fs, path::PathBuf};
 
 /// Commands without `--json`: they act, serve, or print a single value or a text for another program.
-const COMMANDS_WITHOUT_JSON: [&str; 41] = [
+const COMMANDS_WITHOUT_JSON: [&str; 45] = [
     "serve",
     "run",
     "demo-server",
@@ -51,6 +51,10 @@ const COMMANDS_WITHOUT_JSON: [&str; 41] = [
     "reload",
     "service install",
     "service uninstall",
+    "store migrate",
+    "store export",
+    "store import",
+    "store clear",
 ];
 /// Texts for other programs.
 const TEXT_COMMANDS: [&str; 2] = ["completions", "man"];

@@ -1,23 +1,14 @@
-//! Serialization of a state change as one line.
+//! One line of the state file of earlier versions.
 
+use crate::change::StoreChange;
 use ring::digest;
-use serde_json::{Value, json};
+use serde_json::json;
 use toolgate_protocol::{hex, json::Json};
 
 /// Length in bytes of `,"h":"`, 16 digits and `"}`.
 const HASH_SUFFIX_BYTES: usize = 24;
 
-/// Change of one key.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct StateChange {
-    pub(super) version: u64,
-    pub(super) table: String,
-    pub(super) key: String,
-    /// New value; `None` removes the key.
-    pub(super) value: Option<Value>,
-}
-
-impl StateChange {
+impl StoreChange {
     /// Appends the line and a newline to `out`.
     pub(crate) fn append_line(&self, out: &mut String) {
         let (version, table, key) = (self.version, json!(self.table), json!(self.key));
@@ -38,14 +29,14 @@ impl StateChange {
     }
 
     /// Parses a line without its newline; `None` if its form or hash is wrong.
-    pub(crate) fn parse_line(line: &[u8]) -> Option<StateChange> {
+    pub(crate) fn parse_line(line: &[u8]) -> Option<StoreChange> {
         let (body, tail) = line.split_at_checked(line.len().checked_sub(HASH_SUFFIX_BYTES)?)?;
         let hash = tail.strip_prefix(b",\"h\":\"")?.strip_suffix(b"\"}")?;
         if hash != check(body).as_bytes() {
             return None;
         }
         let change = Json::read_stored(line).ok()?;
-        Some(StateChange {
+        Some(StoreChange {
             version: change.get("n")?.u64()?,
             table: change.get("t")?.string()?,
             key: change.get("k")?.string()?,
@@ -69,12 +60,12 @@ mod tests {
         #[test]
         fn round_trips(version: u64, table: String, key: String, value in proptest::option::of(".*")) {
             let value = value.map(|text| json!({"text": text, "n": 1}));
-            let change = StateChange { version, table, key, value };
+            let change = StoreChange { version, table, key, value };
             let mut line = String::new();
             change.append_line(&mut line);
             let line = line.strip_suffix('\n').unwrap();
             prop_assert!(!line.contains('\n'));
-            prop_assert_eq!(StateChange::parse_line(line.as_bytes()), Some(change));
+            prop_assert_eq!(StoreChange::parse_line(line.as_bytes()), Some(change));
         }
     }
 
@@ -82,7 +73,7 @@ mod tests {
     fn detects_every_flipped_byte() {
         let mut line = String::new();
         let value = Some(json!({"a": 1}));
-        let change = StateChange {
+        let change = StoreChange {
             version: 7,
             table: "grants".into(),
             key: "g-1".into(),
@@ -93,7 +84,7 @@ mod tests {
         for at in 0..line.len() {
             let mut bad = line.to_vec();
             bad[at] ^= 1;
-            assert_eq!(StateChange::parse_line(&bad), None, "byte {at}");
+            assert_eq!(StoreChange::parse_line(&bad), None, "byte {at}");
         }
     }
 }

@@ -1,0 +1,203 @@
+//! The store of a directory: reads from memory, writes through the writer thread.
+
+use crate::{
+    StoreError,
+    database::DATABASE,
+    error::WRITER_ENDED,
+    legacy,
+    tables::StoreTables,
+    writer::{QueuedChange, StoreWriter},
+};
+use serde_json::Value;
+use std::{
+    path::{Path, PathBuf},
+    sync::{
+        Arc, Mutex, OnceLock, PoisonError, RwLock, RwLockReadGuard,
+        mpsc::{SyncSender, TrySendError, sync_channel},
+    },
+    thread::{self, JoinHandle},
+};
+use tokio::sync::{oneshot, watch};
+use toolgate_core::{BoxFuture, Error, ErrorKind, OperatorDetail, RefusalReason};
+use toolgate_policy::{
+    ChangedKeys, StateClock, StateRow, StateStore, WriteOutcome, WritePrecondition,
+};
+
+/// Limits of the state store: number and size of entries, and queue length.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct StoreLimits {
+    /// Maximum number of entries in all state tables together.
+    pub max_rows: usize,
+    /// Maximum size of one entry with its key, in bytes.
+    pub max_row_bytes: usize,
+    /// Maximum number of changes that wait for the disk.
+    pub max_queue: usize,
+}
+
+impl Default for StoreLimits {
+    /// Returns 100,000 entries of 1 MiB, and a queue of 1,024.
+    fn default() -> StoreLimits {
+        StoreLimits {
+            max_rows: 100_000,
+            max_row_bytes: 1024 * 1024,
+            max_queue: 1024,
+        }
+    }
+}
+
+/// State that the writer shares with callers.
+#[derive(Debug, Default)]
+pub(crate) struct StoreShared {
+    pub(crate) tables: RwLock<StoreTables>,
+    pub(crate) changed: watch::Sender<u64>,
+    pub(crate) failed: OnceLock<Arc<str>>,
+    pub(crate) clock: Arc<StateClock>,
+}
+
+impl StoreShared {
+    pub(crate) fn tables(&self) -> RwLockReadGuard<'_, StoreTables> {
+        self.tables.read().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// State store in a SQLite database (WAL mode), shared by all processes of a directory. Dropping it writes the queued
+/// changes.
+#[derive(Debug)]
+pub struct DatabaseStore {
+    shared: Arc<StoreShared>,
+    limits: StoreLimits,
+    queue: Option<SyncSender<QueuedChange>>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl DatabaseStore {
+    /// Opens the state store of a directory and reads its tables. Creates the database if there is none, and moves the
+    /// entries of a state file of an earlier version into it. Blocks; call it before serving.
+    ///
+    /// # Errors
+    /// The files cannot be used, or they are damaged.
+    pub fn open(dir: impl Into<PathBuf>, limits: StoreLimits) -> Result<DatabaseStore, StoreError> {
+        let shared = Arc::new(StoreShared::default());
+        let writer = StoreWriter::open(&dir.into(), shared.clone(), limits)?;
+        let (queue, inbox) = sync_channel(limits.max_queue.max(1));
+        let home = writer.path().to_owned();
+        let thread = thread::Builder::new()
+            .name("state".to_owned())
+            .spawn(move || writer.run(&inbox))
+            .map_err(|e| StoreError::file("start the writer thread for", &home, e))?;
+        Ok(DatabaseStore {
+            shared,
+            limits,
+            queue: Some(queue),
+            thread: Mutex::new(Some(thread)),
+        })
+    }
+
+    /// Returns whether a directory has a state store, also one of an earlier version.
+    pub fn exists(dir: &Path) -> bool {
+        dir.join(DATABASE).exists() || legacy::exists(dir)
+    }
+
+    fn send(
+        &self,
+        table: &str,
+        key: &str,
+        value: Option<Value>,
+        expect: WritePrecondition,
+        waiter: oneshot::Sender<Result<WriteOutcome, StoreError>>,
+    ) -> Result<(), StoreError> {
+        if let Some(reason) = self.shared.failed.get() {
+            return Err(StoreError::Failed(reason.clone()));
+        }
+        let size = key.len() + value.as_ref().map_or(0, |value| value.to_string().len());
+        if size > self.limits.max_row_bytes {
+            return Err(StoreError::Full(format!(
+                "an entry of the state is {size} bytes long, but the limit is {}; store less data in it",
+                self.limits.max_row_bytes
+            )));
+        }
+        let message = QueuedChange {
+            table: table.to_owned(),
+            key: key.to_owned(),
+            value,
+            expect,
+            waiter,
+        };
+        let queue = self.queue.as_ref();
+        let queue = queue.ok_or_else(|| {
+            StoreError::Failed("it is closed, because the program is shutting down".into())
+        })?;
+        queue.try_send(message).map_err(|error| match error {
+            TrySendError::Full(_) => StoreError::Overloaded,
+            TrySendError::Disconnected(_) => StoreError::Failed(WRITER_ENDED.into()),
+        })
+    }
+}
+
+impl StateStore for DatabaseStore {
+    fn entries(&self, table: &str) -> Vec<StateRow> {
+        self.shared.tables().entries(table)
+    }
+
+    fn versions(&self, table: &str) -> Vec<(String, u64)> {
+        self.shared.tables().versions(table)
+    }
+
+    fn changes_since(&self, table: &str, count: Option<u64>) -> ChangedKeys {
+        self.shared.tables().changes_since(table, count)
+    }
+
+    fn row(&self, table: &str, key: &str) -> Option<StateRow> {
+        self.shared.tables().row(table, key).cloned()
+    }
+
+    fn write(
+        &self,
+        table: &str,
+        key: &str,
+        value: Option<Value>,
+        precondition: WritePrecondition,
+    ) -> BoxFuture<'static, Result<WriteOutcome, Error>> {
+        let (waiter, answer) = oneshot::channel();
+        let sent = self.send(table, key, value, precondition, waiter);
+        Box::pin(async move {
+            let written = match sent {
+                Ok(()) => answer
+                    .await
+                    .unwrap_or_else(|_| Err(StoreError::Failed(WRITER_ENDED.into()))),
+                Err(error) => Err(error),
+            };
+            written.map_err(|cause| {
+                let text = format!("the change was not stored: {cause}");
+                let detail = OperatorDetail::new(cause.detail());
+                Error::new(ErrorKind::Refused(RefusalReason::AuditUnavailable), text)
+                    .with_source(cause)
+                    .with_detail(detail)
+            })
+        })
+    }
+
+    fn changed(&self) -> watch::Receiver<u64> {
+        self.shared.changed.subscribe()
+    }
+
+    fn clock(&self) -> &Arc<StateClock> {
+        &self.shared.clock
+    }
+}
+
+impl Drop for DatabaseStore {
+    fn drop(&mut self) {
+        self.queue.take();
+        let thread = self
+            .thread
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        if let Some(thread) = thread {
+            // A panic of the writer has already been reported to all waiters.
+            let _ = thread.join();
+        }
+    }
+}
