@@ -219,9 +219,7 @@ impl Gate {
 
     /// Everything that the console shows.
     pub(crate) fn state(&self) -> Value {
-        let login = self.log_in("");
-        let state = send(self.port, "GET", "/console/api/state", &login.lines, b"");
-        serde_json::from_str(&state.body).unwrap()
+        self.log_in("").state()
     }
 
     /// Logs in at the console, as the person of that name, or as the owner.
@@ -373,6 +371,12 @@ impl Login {
     /// Returns the header lines of its requests.
     pub(crate) fn lines(&self) -> &[String] {
         &self.lines
+    }
+
+    /// Everything that the console shows.
+    pub(crate) fn state(&self) -> Value {
+        let state = send(self.port, "GET", "/console/api/state", &self.lines, b"");
+        serde_json::from_str(&state.body).unwrap()
     }
 
     /// Does one thing, as the page does it.

@@ -27,8 +27,20 @@ const DATA_ENTRIES: &[(&str, OwnFiles)] = &[
     ("hosts", OwnFiles::Ends(&[".json", ".backup"])),
     ("logs", OwnFiles::Ends(&[".log", ".log.1"])),
     ("run", OwnFiles::Ends(&[".sock"])),
-    ("state", OwnFiles::Ends(&[".jsonl", ".lock", ".tmp"])),
-    ("tasks", OwnFiles::Ends(&[".jsonl", ".lock", ".tmp"])),
+    ("state", OwnFiles::Ends(STORE_FILE_ENDS)),
+    ("tasks", OwnFiles::Ends(STORE_FILE_ENDS)),
+];
+
+/// Ends of the names of the files of a store. Earlier versions wrote the last four.
+const STORE_FILE_ENDS: &[&str] = &[
+    ".sqlite",
+    ".sqlite-wal",
+    ".sqlite-shm",
+    ".lock",
+    ".jsonl",
+    ".jsonl.migrating",
+    ".jsonl.migrated",
+    ".tmp",
 ];
 
 /// Files that toolgate writes into a directory.
