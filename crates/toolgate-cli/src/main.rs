@@ -9,6 +9,7 @@ compile_error!(
 #[macro_use]
 mod unprinted;
 
+mod admin;
 mod args;
 mod atomic_write;
 mod authentication;
@@ -29,6 +30,7 @@ mod responses;
 mod runtime;
 mod serve;
 mod servers;
+mod telemetry;
 mod terminal;
 mod timestamp;
 

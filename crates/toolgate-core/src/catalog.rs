@@ -105,6 +105,8 @@ pub struct Item {
     pub notes: Vec<ItemNote>,
     cache: Mutex<ItemCache>,
     cached_full_name: OnceLock<Arc<str>>,
+    /// Handle that an observer of calls keeps here, so that it looks nothing up for each call.
+    observer_handle: OnceLock<Arc<dyn Any + Send + Sync>>,
 }
 
 impl Item {
@@ -120,6 +122,7 @@ impl Item {
             notes: Vec::new(),
             cache: Mutex::default(),
             cached_full_name: OnceLock::new(),
+            observer_handle: OnceLock::new(),
         }
     }
 
@@ -135,6 +138,7 @@ impl Item {
             notes: self.notes.clone(),
             cache: Mutex::default(),
             cached_full_name: OnceLock::new(),
+            observer_handle: OnceLock::new(),
         }
     }
 
@@ -221,6 +225,17 @@ impl Item {
         self.cached_full_name
             .get_or_init(|| self.full_name().into())
             .clone()
+    }
+
+    /// Returns the handle that an observer of calls keeps with the item, made once. `None` if another type of observer
+    /// was first.
+    #[doc(hidden)]
+    pub fn observer_handle<T: Any + Send + Sync>(
+        &self,
+        make: impl FnOnce() -> Arc<T>,
+    ) -> Option<&T> {
+        let handle = self.observer_handle.get_or_init(|| make());
+        handle.downcast_ref()
     }
 
     /// Returns the full name of the item without the server, for example `prompt:NAME`; unique within the server.

@@ -220,6 +220,15 @@ impl DecisionLog {
         self.lock().steps.iter().any(predicate)
     }
 
+    /// Returns the policy of the last step with this decision.
+    pub fn last_policy(&self, decision: &str) -> Option<&'static str> {
+        let state = self.lock();
+        let mut steps = state.steps.iter().rev();
+        steps
+            .find(|step| step.decision == decision)
+            .map(|step| step.policy)
+    }
+
     fn lock(&self) -> std::sync::MutexGuard<'_, DecisionLogState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -250,6 +250,11 @@ impl AuditJournal {
         }
     }
 
+    /// Returns the number and the total size in bytes of the entries that wait for the disk.
+    pub fn queued(&self) -> (usize, usize) {
+        self.queue.size()
+    }
+
     /// Closes the journal: writes the queued entries and releases the chain. Blocks; later entries are rejected.
     pub fn close(&self) {
         self.queue.close();

@@ -181,7 +181,7 @@ pub use journal::{AuditJournal, JournalHealth};
 #[cfg(all(feature = "files", unix))]
 pub use notice::{DamageNotice, acknowledge, notices};
 #[cfg(all(feature = "files", unix))]
-pub use options::{JournalOptions, MAX_RECORD_BYTES};
+pub use options::{JournalObserver, JournalOptions, MAX_RECORD_BYTES};
 #[cfg(all(feature = "files", unix))]
 pub use receipt::AuditReceipt;
 #[cfg(all(feature = "files", unix))]

@@ -57,6 +57,14 @@ pub struct JournalOptions {
     pub repair_interval: Duration,
     /// Disk that holds the segments; tests use one that fails.
     pub disk: Arc<dyn SegmentDisk>,
+    /// Observer of the writes, for metrics. Default: none.
+    pub observer: Option<Arc<dyn JournalObserver>>,
+}
+
+/// Observer of the writes of an audit journal, for metrics. It must not block: the writer thread calls it.
+pub trait JournalObserver: std::fmt::Debug + Send + Sync {
+    /// Receives each write that is on disk: the number of its records, and the duration of the write and its sync.
+    fn on_write(&self, records: u64, duration: Duration);
 }
 
 impl JournalOptions {
@@ -82,6 +90,7 @@ impl JournalOptions {
             suspend_retention: false,
             repair_interval: Duration::from_secs(1),
             disk: Arc::new(FileDisk),
+            observer: None,
         }
     }
 }

@@ -90,6 +90,12 @@ impl EntryQueue {
         }
     }
 
+    /// Returns the number and the total size in bytes of the queued entries.
+    pub(crate) fn size(&self) -> (usize, usize) {
+        let state = self.lock();
+        (state.entries.len(), state.bytes)
+    }
+
     /// Adds an entry, or returns it with the reason why it cannot be added.
     pub(crate) fn push(
         &self,

@@ -147,7 +147,7 @@ impl JournalWriter {
         }
         let mut text = String::new();
         self.begin_text(&mut text)?;
-        let first = self.tip.last_seq + 1;
+        let (first, begun) = (self.tip.last_seq + 1, Instant::now());
         for record in records {
             self.tip.push(record, &mut text);
             self.open_calls.update(record, self.tip.seg);
@@ -156,7 +156,12 @@ impl JournalWriter {
         if self.checkpoints.is_due(&self.options) {
             self.push_checkpoint(&mut text)?;
         }
-        self.append_text(&text).map(|()| first)
+        self.append_text(&text)?;
+        if let Some(observer) = &self.options.observer {
+            let records = self.tip.last_seq.saturating_sub(first - 1);
+            observer.on_write(records, begun.elapsed());
+        }
+        Ok(first)
     }
 
     /// Writes and syncs text at the end of the chain.

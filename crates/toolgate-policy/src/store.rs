@@ -51,6 +51,12 @@ pub trait StateStore: Send + Sync + 'static {
     /// Returns a counter of changes of the store, including those of other processes, to wait for the next change.
     fn changed(&self) -> watch::Receiver<u64>;
 
+    /// Returns the reason why the store cannot be written at present; `None` if it can. For the operator only: it may
+    /// name files and addresses.
+    fn failure(&self) -> Option<String> {
+        None
+    }
+
     /// Returns the clock by which all entries of the store expire. It is monotonic even if the system clock is set
     /// back.
     fn clock(&self) -> &Arc<StateClock>;

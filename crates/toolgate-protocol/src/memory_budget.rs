@@ -41,6 +41,11 @@ impl MemoryBudget {
         })
     }
 
+    /// Returns the limit of the memory budget, in bytes.
+    pub fn limit(&self) -> u64 {
+        self.limit
+    }
+
     /// Returns the memory that is in use, in bytes.
     pub fn used(&self) -> u64 {
         self.lock().total

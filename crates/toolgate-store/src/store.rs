@@ -182,6 +182,10 @@ impl StateStore for DatabaseStore {
         self.shared.changed.subscribe()
     }
 
+    fn failure(&self) -> Option<String> {
+        self.shared.failed.get().map(|reason| reason.to_string())
+    }
+
     fn clock(&self) -> &Arc<StateClock> {
         &self.shared.clock
     }

@@ -1,6 +1,7 @@
 //! `toolgate.toml` as written.
 
 use super::{
+    admin::AdminSection,
     audit::AuditSection,
     auth::AuthSection,
     limits::GatewayLimits,
@@ -10,6 +11,7 @@ use super::{
     rule::RuleSection,
     search::SearchSection,
     server_section::ServerSection,
+    telemetry::TelemetrySection,
     value_source::SecretSource,
 };
 use schemars::JsonSchema;
@@ -42,6 +44,10 @@ pub(super) struct ConfigFile {
     pub(super) auth: AuthSection,
     /// Audit log.
     pub(super) audit: AuditSection,
+    /// Health pages and metrics.
+    pub(super) admin: AdminSection,
+    /// Metrics and traces.
+    pub(super) telemetry: TelemetrySection,
     /// Limits. The name of a key says its unit: bytes, seconds or milliseconds; all others are counts.
     pub(super) limits: GatewayLimits,
     /// Handling of new, changed and confusable definitions.

@@ -3,6 +3,7 @@
 //! Every invalid config is one error with file, line and column. Unknown keys are rejected, never ignored.
 
 mod address;
+mod admin;
 mod audit;
 mod audit_content;
 mod auth;
@@ -45,6 +46,7 @@ mod secret_sources;
 mod server;
 pub(crate) mod server_names;
 mod server_section;
+mod telemetry;
 #[cfg(test)]
 mod tests;
 mod token;
@@ -54,6 +56,7 @@ mod top_level;
 mod value_source;
 
 pub(crate) use address::RemoteAddress;
+pub(crate) use admin::AdminSettings;
 pub(crate) use audit::AuditSettings;
 pub(crate) use auth::{AuthSettings, IssuerSettings};
 pub(crate) use caller_names::hook_caller;
@@ -83,6 +86,7 @@ pub(crate) use server_names::{check_name as check_server_name, normalize_id};
 #[cfg(test)]
 pub(crate) use server_section::CredentialOwner;
 pub(crate) use server_section::{OutputCheck, UnknownArguments};
+pub(crate) use telemetry::TelemetrySettings;
 pub(crate) use token::TokenSource;
 pub(crate) use token_exchange::ExchangeSettings;
 pub(crate) use tool_targets::SEARCH_SERVER;
@@ -111,6 +115,10 @@ pub(crate) struct Config {
     pub(crate) data: Option<PathBuf>,
     /// Audit log settings.
     pub(crate) audit: AuditSettings,
+    /// Health pages and metrics.
+    pub(crate) admin: AdminSettings,
+    /// Metrics and traces.
+    pub(crate) telemetry: TelemetrySettings,
     /// Limits.
     pub(crate) limits: GatewayLimits,
     /// Pinning of definitions.
@@ -325,6 +333,12 @@ impl Config {
         self.token.is_some() || self.auth.required || !self.auth.issuers.is_empty()
     }
 
+    /// Returns whether the gateway's own listener serves the metrics without a token: it is loopback, and callers need no
+    /// credentials.
+    pub(crate) fn serves_open_metrics(&self) -> bool {
+        self.listen.ip().to_canonical().is_loopback() && !self.requires_authentication()
+    }
+
     /// Rejects a listen address that other machines can reach without authentication; for command-line addresses.
     ///
     /// # Errors
@@ -343,6 +357,7 @@ impl Config {
         let all = self
             .token
             .iter()
+            .chain(&self.admin.token)
             .chain(asked.map(|asked| &asked.client_secret));
         let here = |source: &&TokenSource| !matches!(source.value, ConfigValue::Keyring(_));
         all.filter(here)
@@ -373,6 +388,8 @@ impl Config {
             allowed_origins: Vec::new(),
             data: None,
             audit: AuditSettings::default(),
+            admin: AdminSettings::default(),
+            telemetry: TelemetrySettings::default(),
             limits,
             pins: PinSettings::default(),
             tool_names: NameRules::default(),

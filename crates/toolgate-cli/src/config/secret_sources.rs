@@ -25,6 +25,8 @@ impl Config {
             .iter()
             .map(|token| own("the token of the clients", &token.value));
         let mut uses: Vec<_> = token.collect();
+        let admin = self.admin.token.iter();
+        uses.extend(admin.map(|token| own("the token for the metrics", &token.value)));
         for issuer in &self.auth.issuers {
             let asked = issuer
                 .introspection

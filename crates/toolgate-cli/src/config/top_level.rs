@@ -1,7 +1,8 @@
 //! Reads `toolgate.toml`.
 
 use super::{
-    AuditSettings, AuthSettings, Config, ConfigSource, SecretRuleFiles,
+    AdminSettings, AuditSettings, AuthSettings, Config, ConfigSource, SecretRuleFiles,
+    TelemetrySettings,
     config_file::ConfigFile,
     error::{ConfigError, ConfigText},
     network,
@@ -61,6 +62,8 @@ fn check(
     config.rules = rules;
     config.data = file.data.map(PathBuf::from);
     config.audit = AuditSettings::from(file.audit);
+    config.admin = AdminSettings::check(file.admin, tree)?;
+    config.telemetry = TelemetrySettings::from(file.telemetry);
     config.secret_rules = SecretRuleFiles::read(&file.secret_rules)?;
     config.notes.extend(config.secret_rules.notes.clone());
     let token = |token| TokenSource::new(token, tree, &SettingPath::new(&["token"]));

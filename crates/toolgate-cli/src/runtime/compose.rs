@@ -7,6 +7,7 @@ use crate::{
         NameGlob, OutputCheck, RateSetting, ServerSettings, UnknownArguments,
     },
     oauth::{SignInInstructions, SignInPages},
+    runtime::counted_calls::CountedCalls,
     runtime::snapshot::PolicyBackends,
     servers::{ServerLease, ServerSpec},
 };
@@ -205,7 +206,14 @@ pub(crate) fn gateway_policy(
     operator.quorum = quorum_rules(config);
     operator.circuit_breaker = circuit_breaker(config, before);
     let mut policy = Policy::for_gateway(kept.recorder.clone(), operator, pins);
-    policy.observer = kept.feed.clone();
+    let telemetry = kept.telemetry.as_ref();
+    policy.observer = match telemetry.and_then(|telemetry| telemetry.calls.clone()) {
+        Some(metrics) => Arc::new(CountedCalls {
+            feed: kept.feed.clone(),
+            metrics,
+        }),
+        None => kept.feed.clone(),
+    };
     policy.policy_id = config.hash.as_deref().unwrap_or("built-in").into();
     policy.scopes = required_scopes(config);
     policy.access = access_policy(config);

@@ -3,6 +3,7 @@
 pub(crate) mod active;
 pub(crate) mod call_feed;
 pub(crate) mod compose;
+mod counted_calls;
 pub(crate) mod dry_run;
 pub(crate) mod instructions;
 pub(crate) mod last_lists;

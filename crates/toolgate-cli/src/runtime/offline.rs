@@ -63,6 +63,7 @@ impl OfflineView {
         };
         let kept = PolicyBackends {
             feed: Arc::new(CallFeed::new()),
+            telemetry: None,
             approvals: ApprovalService::new(
                 recorder.clone(),
                 now,

@@ -5,17 +5,29 @@ use crate::{
     event_log::{self, GatewayEvent},
     runtime::call_feed::CallFeed,
     runtime::compose::per_server,
+    telemetry::GatewayTelemetry,
 };
 use std::sync::Arc;
-use toolgate_policy::{AuditRecorder, PinEvent, Pins, StateStore};
+use toolgate_policy::{AuditRecorder, PinEvent, PinEventKind, Pins, StateStore};
 
 /// Creates the pins of the data directory. Their events go to the event log and to the console.
 pub(crate) fn create_pins(
     store: Arc<dyn StateStore>,
     recorder: Arc<AuditRecorder>,
     board: Arc<CallFeed>,
+    telemetry: Option<Arc<GatewayTelemetry>>,
 ) -> Pins {
-    Pins::new(store, recorder).on_event(move |event| report(&board, &event))
+    Pins::new(store, recorder).on_event(move |event| {
+        let what = match event.what {
+            PinEventKind::New => "new",
+            PinEventKind::Changed(_) => "changed",
+            _ => "flagged",
+        };
+        if let Some(telemetry) = &telemetry {
+            telemetry.pin_events.increment(&[&event.server, what]);
+        }
+        report(&board, &event);
+    })
 }
 
 /// Applies the settings of a config to the pins.

@@ -9,6 +9,7 @@ use crate::{
     runtime::instructions::VisibleInstructions,
     runtime::search::ToolSearch,
     servers::{ServerLease, ServerSupervisor},
+    telemetry::GatewayTelemetry,
 };
 use std::{
     net::{Ipv4Addr, Ipv6Addr, SocketAddr},
@@ -29,6 +30,8 @@ pub(crate) struct PolicyBackends {
     pub(crate) approvals: Arc<ApprovalService>,
     /// Pinned definitions, without the settings of a config.
     pub(crate) pins: Pins,
+    /// Metrics of the gateway; `None` for a command that only reads.
+    pub(crate) telemetry: Option<Arc<GatewayTelemetry>>,
 }
 
 /// State that outlives every config: the backends of the policies, and the running servers.
@@ -194,7 +197,11 @@ impl GatewayResources {
     ///
     /// # Errors
     /// The secret cannot be read; the message says why.
-    async fn read_secret(&self, config: &Config, source: &TokenSource) -> Result<Secret, String> {
+    pub(crate) async fn read_secret(
+        &self,
+        config: &Config,
+        source: &TokenSource,
+    ) -> Result<Secret, String> {
         let within = Duration::from_secs(config.limits.start_seconds);
         let read = self.supervisor.read_secret(&source.value, within).await;
         source.check_value(read).map_err(|error| error.to_string())

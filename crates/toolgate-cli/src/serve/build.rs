@@ -2,6 +2,7 @@
 
 use super::StartOptions;
 use crate::{
+    admin::{AdminPages, GatewayHealth},
     authentication::{CallerTokens, RejectionLimiter},
     banner::{StartupBanner, option_words},
     config::Config,
@@ -21,9 +22,11 @@ use crate::{
     runtime::snapshot::{GatewayResources, PolicyBackends, connectable, console_url},
     runtime::{self, active::ActiveSnapshot},
     serve::edge_audit::EdgeAudit,
+    serve::gauges::GaugeSource,
     serve::routes::{HttpRoutes, UserSignInRoutes},
     serve::server_events,
     servers::{ServerSupervisor, StderrFiles},
+    telemetry::GatewayTelemetry,
 };
 use std::{net::SocketAddr, sync::Arc};
 use toolgate::edge::{ProtocolServer, ServerCapabilities, TaskOffer, http::HttpEndpoint};
@@ -40,6 +43,7 @@ pub(super) struct GatewayParts {
     pub(super) supervisor: Arc<ServerSupervisor>,
     pub(super) operator: Arc<OperatorApi>,
     pub(super) routes: Option<Arc<HttpRoutes>>,
+    pub(super) admin: Arc<AdminPages>,
 }
 
 impl GatewayParts {
@@ -49,8 +53,14 @@ impl GatewayParts {
         (store, tasks): (Arc<dyn StateStore>, Option<&PersistentTasks>),
         guardian: Arc<Guardian>,
         address: Option<SocketAddr>,
+        telemetry: &Arc<GatewayTelemetry>,
     ) -> Result<GatewayParts, String> {
-        let shared = gateway_resources(start, journal, store.clone(), guardian, address)?;
+        let backends = policy_backends(start, journal, &store, telemetry);
+        let shared = gateway_resources(start, journal, backends, guardian, (address, &store))?;
+        let token = match &start.config.admin.token {
+            Some(source) => Some(shared.read_secret(&start.config, source).await?),
+            None => None,
+        };
         let approvals = shared.backends.approvals.clone();
         let (feed, budget) = (shared.backends.feed.clone(), shared.budget.clone());
         let (supervisor, links) = (shared.supervisor.clone(), shared.sign_in_links.clone());
@@ -63,14 +73,14 @@ impl GatewayParts {
             active.clone(),
             start.config_listen,
         ));
-        let edge_audit = Arc::new(EdgeAudit::new(journal.clone()));
+        let edge_audit = Arc::new(EdgeAudit::new(journal.clone(), telemetry.clone()));
         let server = protocol_server(&start.config, &active)?
-            .with_memory_budget(budget)
+            .with_memory_budget(budget.clone())
             .with_clock(approvals.clock().clone())
             .with_rejection_log(edge_audit.clone());
         let server = Arc::new(with_tasks(server, tasks));
-        let sessions =
-            address.map(|address| Arc::new(ConsoleSessions::new(connectable(address), store)));
+        let sessions = address
+            .map(|address| Arc::new(ConsoleSessions::new(connectable(address), store.clone())));
         let operator = Arc::new(OperatorApi {
             feed,
             approvals,
@@ -86,8 +96,27 @@ impl GatewayParts {
             journal: journal.clone(),
             notes: DefinitionNotes::default(),
         });
-        let routes = sessions
-            .map(|sessions| Arc::new(http_routes(start, &operator, sessions, links, edge_audit)));
+        let health = GatewayHealth::new(journal.clone(), store.clone(), reloader.clone());
+        let admin = Arc::new(AdminPages {
+            health: Arc::new(health),
+            registry: telemetry.registry.clone(),
+            token,
+        });
+        let routes = sessions.map(|sessions| {
+            let shared = (&operator, &admin, telemetry);
+            Arc::new(http_routes(start, shared, sessions, links, edge_audit))
+        });
+        let http = routes.as_ref();
+        telemetry.registry.register(Arc::new(GaugeSource {
+            operator: Arc::downgrade(&operator),
+            health: admin.health.clone(),
+            store,
+            budget,
+            http: http.map(|routes| (routes.endpoint.clone(), routes.connections.clone())),
+            clock: Default::default(),
+            pin_events: telemetry.pin_events.clone(),
+            server_failures: telemetry.server_failures.clone(),
+        }));
         Ok(GatewayParts {
             server,
             active,
@@ -95,6 +124,7 @@ impl GatewayParts {
             supervisor,
             operator,
             routes,
+            admin,
         })
     }
 
@@ -141,19 +171,36 @@ impl GatewayParts {
     }
 }
 
+/// Creates the backends of the policies of all snapshots.
+fn policy_backends(
+    start: &StartOptions,
+    journal: &Arc<AuditJournal>,
+    store: &Arc<dyn StateStore>,
+    telemetry: &Arc<GatewayTelemetry>,
+) -> PolicyBackends {
+    let recorder = Arc::new(AuditRecorder::new(journal.clone()));
+    let feed = Arc::new(CallFeed::new());
+    let (of_pins, for_pins) = (feed.clone(), Some(telemetry.clone()));
+    let limits = compose::approval_limits(&start.config);
+    PolicyBackends {
+        pins: runtime::pins::create_pins(store.clone(), recorder.clone(), of_pins, for_pins),
+        feed,
+        approvals: ApprovalService::new(recorder.clone(), store.clone(), limits),
+        recorder,
+        telemetry: Some(telemetry.clone()),
+    }
+}
+
 /// Creates the state that outlives every config.
 fn gateway_resources(
     start: &StartOptions,
     journal: &Arc<AuditJournal>,
-    store: Arc<dyn StateStore>,
+    backends: PolicyBackends,
     guardian: Arc<Guardian>,
-    address: Option<SocketAddr>,
+    (address, store): (Option<SocketAddr>, &Arc<dyn StateStore>),
 ) -> Result<GatewayResources, String> {
-    let recorder = Arc::new(AuditRecorder::new(journal.clone()));
-    let feed = Arc::new(CallFeed::new());
-    let pins = runtime::pins::create_pins(store.clone(), recorder.clone(), feed.clone());
-    let limits = compose::approval_limits(&start.config);
-    let last_lists = Arc::new(PinnedLists::new(pins.clone(), store.clone()));
+    let pins = backends.pins.clone();
+    let last_lists = Arc::new(PinnedLists::new(pins, store.clone()));
     let caller_tokens = Arc::<CallerTokens>::default();
     let stderr_files = StderrFiles::open(&start.data, start.config.limits.stderr_bytes);
     let stderr_files = stderr_files.map_err(|e| {
@@ -161,17 +208,13 @@ fn gateway_resources(
             "cannot create the directory `logs` in the data directory: {e}; check its permissions"
         )
     })?;
+    let observer = server_events::observer(journal.clone(), backends.telemetry.clone());
     Ok(GatewayResources {
-        backends: PolicyBackends {
-            pins,
-            feed,
-            approvals: ApprovalService::new(recorder.clone(), store.clone(), limits),
-            recorder,
-        },
+        backends,
         supervisor: Arc::new(
             ServerSupervisor::new(guardian)
                 .with_lists_and_tokens(last_lists, caller_tokens.clone())
-                .with_observer(server_events::observer(journal.clone()), stderr_files),
+                .with_observer(observer, stderr_files),
         ),
         budget: MemoryBudget::new(start.config.limits.memory_bytes),
         address,
@@ -211,7 +254,7 @@ fn with_tasks(server: ProtocolServer, tasks: Option<&PersistentTasks>) -> Protoc
 /// Creates the HTTP routes.
 fn http_routes(
     start: &StartOptions,
-    operator: &Arc<OperatorApi>,
+    (operator, admin, telemetry): (&Arc<OperatorApi>, &Arc<AdminPages>, &Arc<GatewayTelemetry>),
     sessions: Arc<ConsoleSessions>,
     links: Arc<SignInLinks>,
     edge_audit: Arc<EdgeAudit>,
@@ -233,6 +276,11 @@ fn http_routes(
         edge_audit,
         keys: operator.approvals.freezes().keys().clone(),
         rejections: RejectionLimiter::new(),
+        admin: admin.clone(),
+        open_metrics: start.config.serves_open_metrics(),
+        serves_admin: start.config.admin.listen.is_none(),
+        connections: Arc::default(),
+        telemetry: telemetry.clone(),
     }
 }
 

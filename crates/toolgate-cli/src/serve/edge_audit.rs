@@ -1,5 +1,6 @@
 //! Audit of requests that the edges reject. More than 100 in 10 s are counted instead of listed.
 
+use crate::telemetry::GatewayTelemetry;
 use std::{
     sync::{Arc, Mutex, PoisonError},
     time::{Duration, Instant},
@@ -17,6 +18,7 @@ const FLOOD_WINDOW: Duration = Duration::from_secs(10);
 /// Audits the requests that the edges reject.
 pub(crate) struct EdgeAudit {
     journal: Arc<AuditJournal>,
+    telemetry: Arc<GatewayTelemetry>,
     flood: Mutex<RejectionWindow>,
 }
 
@@ -43,7 +45,7 @@ impl RejectionWindow {
 }
 
 impl EdgeAudit {
-    pub(crate) fn new(journal: Arc<AuditJournal>) -> EdgeAudit {
+    pub(crate) fn new(journal: Arc<AuditJournal>, telemetry: Arc<GatewayTelemetry>) -> EdgeAudit {
         let flood = RejectionWindow {
             since: Instant::now(),
             count: 0,
@@ -51,6 +53,7 @@ impl EdgeAudit {
         };
         EdgeAudit {
             journal,
+            telemetry,
             flood: Mutex::new(flood),
         }
     }
@@ -58,6 +61,9 @@ impl EdgeAudit {
 
 impl RejectionLog for EdgeAudit {
     fn rejected(&self, refused: Rejection) -> BoxFuture<'_, ()> {
+        self.telemetry
+            .edge_rejections
+            .increment(&[refused.transport]);
         let mut flood = self.flood.lock().unwrap_or_else(PoisonError::into_inner);
         let taken = flood.count_rejection(Instant::now());
         drop(flood);

@@ -2,16 +2,25 @@
 
 mod connection_counts;
 
-use crate::serve::routes::HttpRoutes;
 use connection_counts::ConnectionCounts;
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use std::{convert::Infallible, future::Future, net::IpAddr, sync::Arc, time::Duration};
+use std::{
+    convert::Infallible,
+    future::Future,
+    net::IpAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering::Relaxed},
+    },
+    time::Duration,
+};
 use tokio::{
     net::{TcpListener, TcpStream},
     sync::{Semaphore, watch},
     task::JoinSet,
 };
+use toolgate::edge::http::Body;
 
 /// Limits of the HTTP listener.
 #[derive(Clone, Copy, Debug)]
@@ -30,10 +39,39 @@ pub(crate) struct ListenLimits {
     pub(crate) drain_timeout: Duration,
 }
 
+/// Handler of the requests of a listener.
+pub(crate) trait RequestHandler: Send + Sync + 'static {
+    /// Answers a request from that client address.
+    fn answer(
+        &self,
+        from: IpAddr,
+        request: http::Request<Incoming>,
+    ) -> impl Future<Output = http::Response<Body>> + Send;
+
+    /// Returns the number of open connections of the listener.
+    fn connections(&self) -> &Arc<AtomicUsize>;
+}
+
+/// Open connection of a listener. Dropping it uncounts it.
+struct OpenConnection(Arc<AtomicUsize>);
+
+impl OpenConnection {
+    fn count(open: &Arc<AtomicUsize>) -> OpenConnection {
+        open.fetch_add(1, Relaxed);
+        OpenConnection(open.clone())
+    }
+}
+
+impl Drop for OpenConnection {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Relaxed);
+    }
+}
+
 /// Serves until `stop` resolves, then waits for running requests within the drain timeout.
 pub(crate) async fn serve(
     listener: TcpListener,
-    routes: Arc<HttpRoutes>,
+    routes: Arc<impl RequestHandler>,
     limits: ListenLimits,
     stop: impl Future<Output = ()>,
 ) {
@@ -59,9 +97,10 @@ pub(crate) async fn serve(
                     continue;
                 };
                 let (routes, stopped) = (routes.clone(), stopped.clone());
+                let open = OpenConnection::count(routes.connections());
                 connections.spawn(async move {
                     connection((stream, from.ip()), routes, limits, stopped).await;
-                    drop((place, own));
+                    drop((place, own, open));
                 });
             }
             // Usually the process is out of file descriptors. Retry after other connections had time to close.
@@ -79,7 +118,7 @@ pub(crate) async fn serve(
 
 async fn connection(
     (stream, from): (TcpStream, IpAddr),
-    routes: Arc<HttpRoutes>,
+    routes: Arc<impl RequestHandler>,
     limits: ListenLimits,
     mut stopped: watch::Receiver<bool>,
 ) {

@@ -2,14 +2,18 @@
 //!
 //! - `build`: construction of the parts.
 //! - `transports`: transports to callers.
+//! - `admin_listener`: listener of its own for health pages and metrics.
+//! - `gauges`: state of the gateway, for metrics.
 //! - `console_events`: events for the console.
 //! - `server_events`, `approval_events`: events for the audit log and the event log.
 //! - `signals`: signals for shutdown and reload.
 
+mod admin_listener;
 mod approval_events;
 mod build;
 mod console_events;
 pub(crate) mod edge_audit;
+mod gauges;
 pub(crate) mod http_server;
 pub(crate) mod routes;
 mod server_events;
@@ -22,6 +26,7 @@ use crate::{
     operator::control::ControlSocket,
     runtime::persistent_tasks::PersistentTasks,
     runtime::seal_keys,
+    telemetry::GatewayTelemetry,
 };
 use build::GatewayParts;
 use std::{
@@ -73,7 +78,9 @@ pub(crate) fn run(start: StartOptions) -> Result<(), String> {
             start.data.display()
         )
     })?;
-    let journal = open_journal(&start)?;
+    let admin = start.config.admin.listen.map(listen).transpose()?;
+    let telemetry = GatewayTelemetry::new(&start.config.telemetry);
+    let journal = open_journal(&start, &telemetry)?;
     let store = DatabaseStore::open(start.data.join("state"), StoreLimits::default());
     let store: Arc<dyn StateStore> = Arc::new(store.map_err(|e| {
         format!(
@@ -97,8 +104,8 @@ pub(crate) fn run(start: StartOptions) -> Result<(), String> {
         .map_err(|e| format!("cannot start the threads of the gateway: {e}; raise the limit on processes of this user"))?;
     let result = runtime.block_on(serve(
         start,
-        listener,
-        journal.clone(),
+        (listener, admin),
+        (journal.clone(), telemetry),
         (store, tasks.as_ref()),
         Arc::new(guardian),
     ));
@@ -108,7 +115,10 @@ pub(crate) fn run(start: StartOptions) -> Result<(), String> {
     result
 }
 
-fn open_journal(start: &StartOptions) -> Result<Arc<AuditJournal>, String> {
+fn open_journal(
+    start: &StartOptions,
+    telemetry: &GatewayTelemetry,
+) -> Result<Arc<AuditJournal>, String> {
     let mut options = start.config.audit.journal_options(&start.data);
     options.product = format!("toolgate {}", env!("CARGO_PKG_VERSION"));
     let limits = &start.config.limits;
@@ -116,6 +126,7 @@ fn open_journal(start: &StartOptions) -> Result<Arc<AuditJournal>, String> {
     options.max_queue_bytes = limits.audit_queue_bytes;
     options.max_batch_records = limits.audit_batch;
     options.max_batch_wait = Duration::from_millis(limits.audit_wait_milliseconds);
+    options.observer = Some(telemetry.audit_writes.clone());
     options.config_hash = start.config.hash.clone().unwrap_or_default();
     let journal = AuditJournal::open(options).map_err(|e| e.to_string())?;
     warn_of_damage(&journal);
@@ -145,17 +156,21 @@ pub(crate) fn make_private(data: &Path) -> io::Result<()> {
 
 async fn serve(
     start: StartOptions,
-    listener: Option<std::net::TcpListener>,
-    journal: Arc<AuditJournal>,
+    (listener, admin): (Option<std::net::TcpListener>, Option<std::net::TcpListener>),
+    (journal, telemetry): (Arc<AuditJournal>, Arc<GatewayTelemetry>),
     (store, tasks): (Arc<dyn StateStore>, Option<&PersistentTasks>),
     guardian: Arc<Guardian>,
 ) -> Result<(), String> {
     let address = listener.as_ref().and_then(|l| l.local_addr().ok());
-    let listener = listener.map(TcpListener::from_std).transpose();
-    let listener =
-        listener.map_err(|e| format!("cannot listen for connections: {e}; restart toolgate"))?;
+    let to_tokio = |listener: Option<std::net::TcpListener>| {
+        let listener = listener.map(TcpListener::from_std).transpose();
+        listener.map_err(|e| format!("cannot listen for connections: {e}; restart toolgate"))
+    };
+    let (listener, admin) = (to_tokio(listener)?, to_tokio(admin)?);
     let stores = (store.clone(), tasks);
-    let parts = GatewayParts::build(&start, &journal, stores, guardian.clone(), address).await?;
+    let processes = guardian.clone();
+    let parts =
+        GatewayParts::build(&start, &journal, stores, processes, address, &telemetry).await?;
     let keys = seal_keys::current_keys(store.as_ref()).await?;
     let set = parts.server.set_seal_keys(&keys);
     set.map_err(|e| e.public_message().to_owned())?;
@@ -169,6 +184,7 @@ async fn serve(
         result = parts.serve_transport(&start, listener, stop) => result,
         () = control.serve(parts.operator.clone()) => Ok(()),
         () = parts.run_feeds() => Ok(()),
+        () = parts.serve_admin(&start, admin) => Ok(()),
         () = seal_keys::refresh_keys(store, parts.server.clone()) => Ok(()),
         () = parts.reloader.watch(hangup) => Ok(()),
         () = guardian.died() => Err("the guardian process, which runs the servers, has ended, and all servers with it; start toolgate again".to_owned()),

@@ -5,6 +5,7 @@ mod sign_in;
 pub(crate) use sign_in::UserSignInRoutes;
 
 use crate::{
+    admin::{self, AdminPages},
     authentication::{
         AuthRejection, AuthRejectionClass, AuthenticatedCaller, Authenticator, RejectionEffect,
         RejectionLimiter,
@@ -13,12 +14,17 @@ use crate::{
     oauth::SIGN_IN_PATH,
     responses::text_response,
     runtime::active::ActiveSnapshot,
-    serve::edge_audit::EdgeAudit,
+    serve::{edge_audit::EdgeAudit, http_server::RequestHandler},
+    telemetry::GatewayTelemetry,
 };
 use futures_util::FutureExt;
 use http::{HeaderValue, Method, Request, Response, StatusCode, header};
 use hyper::body::Incoming;
-use std::{net::IpAddr, pin::pin, sync::Arc};
+use std::{
+    net::IpAddr,
+    pin::pin,
+    sync::{Arc, atomic::AtomicUsize},
+};
 use toolgate::{
     Caller,
     edge::{
@@ -39,6 +45,15 @@ pub(crate) struct HttpRoutes {
     pub(crate) edge_audit: Arc<EdgeAudit>,
     pub(crate) keys: Arc<ApiKeys>,
     pub(crate) rejections: RejectionLimiter,
+    /// Health pages and metrics.
+    pub(crate) admin: Arc<AdminPages>,
+    /// True if the listener is loopback and needs no credentials, so that it serves the metrics without a token.
+    pub(crate) open_metrics: bool,
+    /// True if the gateway's own listener serves the health pages and the metrics.
+    pub(crate) serves_admin: bool,
+    /// Number of open connections.
+    pub(crate) connections: Arc<AtomicUsize>,
+    pub(crate) telemetry: Arc<GatewayTelemetry>,
 }
 
 /// Path of the Streamable HTTP endpoint.
@@ -64,9 +79,12 @@ fn isolate(response: &mut Response<Body>) {
     }
 }
 
-impl HttpRoutes {
-    /// Answers a request from that client address.
-    pub(crate) async fn answer(&self, from: IpAddr, request: Request<Incoming>) -> Response<Body> {
+impl RequestHandler for HttpRoutes {
+    async fn answer(&self, from: IpAddr, request: Request<Incoming>) -> Response<Body> {
+        // Probes need no credentials, and name the address of the machine as the host.
+        if self.serves_admin && admin::is_health_page(request.uri().path()) {
+            return self.admin.answer(&request, false);
+        }
         // Do not hold the whole snapshot: a request may be a stream that lives for long.
         let door = self.active.snapshot().authenticator.clone();
         let ours = !matches!(request.uri().path(), MCP_PATH | SSE_PATH | MESSAGES_PATH)
@@ -77,6 +95,9 @@ impl HttpRoutes {
         let mut response = match door.guard.check(&request) {
             Ok(()) => self.answer_with_cors(&door, from, request).await,
             Err(denied) => {
+                self.telemetry
+                    .http_rejections
+                    .increment(&["host_or_origin"]);
                 self.audit_rejection(&request, denied.reason()).await;
                 text_response(StatusCode::FORBIDDEN, denied.reason())
             }
@@ -91,6 +112,12 @@ impl HttpRoutes {
         response
     }
 
+    fn connections(&self) -> &Arc<AtomicUsize> {
+        &self.connections
+    }
+}
+
+impl HttpRoutes {
     /// Answers a request, with CORS headers for pages of other origins. These may use the endpoint and its metadata,
     /// never the console.
     async fn answer_with_cors(
@@ -145,6 +172,9 @@ impl HttpRoutes {
                 }
             }
             (&Method::GET, "/") => self.console.page("index.html"),
+            (_, admin::METRICS_PATH) if self.serves_admin => {
+                self.admin.answer(&request, self.open_metrics)
+            }
             // Boxed, as all rare branches here: the future of a call stays small, and moving it stays cheap.
             (_, path) if path.starts_with(SIGN_IN_PATH) => {
                 Box::pin(self.sign_in(door, from, request)).await
@@ -220,6 +250,13 @@ impl HttpRoutes {
         request: &Request<Incoming>,
         out: AuthRejection,
     ) -> Response<Body> {
+        let reason = match out.class {
+            AuthRejectionClass::Missing => "missing_credentials",
+            AuthRejectionClass::Invalid => "invalid_credentials",
+            AuthRejectionClass::Malformed => "malformed_credentials",
+            AuthRejectionClass::RateLimited => "too_many_rejections",
+        };
+        self.telemetry.http_rejections.increment(&[reason]);
         match out.class {
             AuthRejectionClass::Missing => {
                 self.audit_rejection(request, &out.reason).await;

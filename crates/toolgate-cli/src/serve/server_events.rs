@@ -3,14 +3,21 @@
 use crate::{
     event_log::{self, GatewayEvent},
     servers::{ServerEvent, ServerObserver},
+    telemetry::GatewayTelemetry,
 };
 use std::sync::Arc;
 use toolgate_journal::{AuditEntry, AuditEvent, AuditJournal};
 use toolgate_policy::sanitize_entry;
 
 /// Returns an observer that records and prints the events of servers.
-pub(super) fn observer(journal: Arc<AuditJournal>) -> ServerObserver {
+pub(super) fn observer(
+    journal: Arc<AuditJournal>,
+    telemetry: Option<Arc<GatewayTelemetry>>,
+) -> ServerObserver {
     Arc::new(move |server, event| {
+        if let (ServerEvent::Failed { .. }, Some(telemetry)) = (&event, &telemetry) {
+            telemetry.server_failures.increment(&[server]);
+        }
         if let Some(entry) = audit_entry(server, &event) {
             // If it cannot be written, calls are rejected and the console shows it.
             let _ = journal.enqueue(sanitize_entry(entry));

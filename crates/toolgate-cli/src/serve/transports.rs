@@ -1,8 +1,9 @@
 //! Transports to callers, until the gateway stops.
 
+use super::admin_listener::AdminListener;
 use super::{GatewayParts, StartOptions};
 use crate::serve::http_server::{self, ListenLimits};
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 use tokio::net::TcpListener;
 use toolgate::{
     Caller,
@@ -11,6 +12,16 @@ use toolgate::{
 
 /// Interval at which idle sessions are removed.
 const SESSION_SWEEP_INTERVAL: Duration = Duration::from_secs(30);
+
+/// Limits of the listener for health pages and metrics. Few clients use it.
+const ADMIN_LIMITS: ListenLimits = ListenLimits {
+    max_connections: 64,
+    max_per_address: 32,
+    max_head_bytes: 16 * 1024,
+    max_headers: 64,
+    header_timeout: Duration::from_secs(10),
+    drain_timeout: Duration::ZERO,
+};
 
 impl GatewayParts {
     /// Serves until `stop` resolves, or until the transport ends.
@@ -38,6 +49,7 @@ impl GatewayParts {
                         () = stop => {}
                         () = sweep(&endpoint) => {}
                     }
+                    self.admin.health.drain();
                     operator.record_drain();
                     // Streams end, and so do calls that wait for an approval. Running calls may complete within the
                     // drain timeout.
@@ -53,6 +65,7 @@ impl GatewayParts {
                 let served = stdio::serve(self.server.clone(), caller, input, output);
                 let stop = async {
                     stop.await;
+                    self.admin.health.drain();
                     self.operator.record_drain();
                     // Calls that wait for an approval end. Running calls may complete within the drain timeout.
                     self.server.close();
@@ -64,6 +77,30 @@ impl GatewayParts {
                 }
             }
         }
+    }
+}
+
+impl GatewayParts {
+    /// Serves the health pages and the metrics on a listener of their own, if there is one. Never ends by itself: it
+    /// answers probes until the gateway has drained.
+    pub(super) async fn serve_admin(&self, start: &StartOptions, listener: Option<TcpListener>) {
+        let Some(listener) = listener else {
+            return std::future::pending().await;
+        };
+        let address = start.config.admin.listen;
+        let is_local = address.is_some_and(|address| address.ip().to_canonical().is_loopback());
+        let pages = AdminListener {
+            pages: self.admin.clone(),
+            open_metrics: is_local || start.config.admin.open_metrics,
+            connections: Arc::default(),
+        };
+        http_server::serve(
+            listener,
+            Arc::new(pages),
+            ADMIN_LIMITS,
+            std::future::pending(),
+        )
+        .await;
     }
 }
 

@@ -62,6 +62,7 @@ mod logins;
 mod many_tokens;
 mod memory;
 mod misdeeds;
+mod monitoring;
 mod nested_gateways;
 mod no_proxy;
 mod no_spawn;

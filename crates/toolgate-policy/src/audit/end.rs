@@ -6,8 +6,8 @@ use crate::{
 };
 use std::{sync::Arc, time::Instant};
 use toolgate_core::{
-    BoxFuture, Call, CallReporter, DecisionLog, Error, ErrorKind, EventSink, InputRequestKind,
-    Item, Json, Layer, Next, Outcome, ReporterEvent,
+    BoxFuture, Call, CallReporter, Caller, DecisionLog, Error, ErrorKind, EventSink,
+    InputRequestKind, Item, Json, Layer, Next, Outcome, ReporterEvent,
 };
 use toolgate_journal::{AuditEntry as Record, AuditEvent as Happened};
 
@@ -59,6 +59,7 @@ impl AuditEnd {
             about: heard.then(|| recorder::call_entry(Happened::CALL_END, &call)),
             arguments: call.arguments().raw().clone(),
             id: call.id.clone(),
+            caller: call.caller.clone(),
             trail: call.decision_log.clone(),
             start: Instant::now(),
             closed: false,
@@ -92,6 +93,7 @@ struct OpenAuditCall<'a> {
     about: Option<Record>,
     arguments: Json,
     id: Arc<str>,
+    caller: Caller,
     trail: DecisionLog,
     start: Instant,
     closed: bool,
@@ -144,7 +146,16 @@ impl OpenAuditCall<'_> {
             .err()
             .map(|error| error.public_message().to_owned());
         let detail = outcome.as_ref().err().and_then(Error::detail).cloned();
+        let decided_by = match (begun, outcome) {
+            (false, Err(_)) => self.trail.last_policy("refuse"),
+            (false, Ok(Outcome::InputRequired(_))) => self.trail.last_policy("ask"),
+            _ => None,
+        };
         CallEnd {
+            item: self.trail.item(),
+            caller: self.caller.clone(),
+            was_sent: begun,
+            decided_by,
             outcome: out,
             code: outcome.as_ref().err().map(|error| error.kind().class()),
             public,
@@ -226,6 +237,10 @@ impl Drop for OpenAuditCall<'_> {
             "cancelled"
         };
         let end = CallEnd {
+            item: self.trail.item(),
+            caller: self.caller.clone(),
+            was_sent: begun,
+            decided_by: None,
             outcome: out,
             code: None,
             public: None,

@@ -124,6 +124,14 @@ pub struct CallEnd {
     pub duration: Duration,
     /// Size of the call's result, in bytes.
     pub size: usize,
+    /// Called item, if its name was resolved.
+    pub item: Option<Arc<Item>>,
+    /// Caller that made the call.
+    pub caller: Caller,
+    /// True if the rules allowed the call and it was sent.
+    pub was_sent: bool,
+    /// Name of the policy that refused the call, or asked for an approval of it, for example `rate`.
+    pub decided_by: Option<&'static str>,
 }
 
 /// Call observer that ignores all events.

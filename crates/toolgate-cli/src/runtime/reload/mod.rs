@@ -120,6 +120,12 @@ impl ConfigReloader {
         })
     }
 
+    /// Returns whether the newest version of the config was rejected, so that an older one is in use.
+    pub(crate) fn is_config_rejected(&self) -> bool {
+        let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        last.rejection.is_some()
+    }
+
     /// Returns the file of the config.
     fn file(&self) -> Result<&Path, String> {
         match &self.start_config.source {

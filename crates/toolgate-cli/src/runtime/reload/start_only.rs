@@ -74,6 +74,12 @@ pub(super) fn notes(listen: SocketAddr, first: &Config, now: &Config) -> Vec<Str
     if kept != first.audit {
         notes.push("changes in [audit] have no effect until you restart toolgate".to_owned());
     }
+    if now.admin != first.admin {
+        notes.push("changes in [admin] have no effect until you restart toolgate".to_owned());
+    }
+    if now.telemetry != first.telemetry {
+        notes.push("changes in [telemetry] have no effect until you restart toolgate".to_owned());
+    }
     let changed = GatewayLimits::differing(&first.limits, &now.limits);
     let changed: Vec<&str> = START_ONLY_LIMITS
         .iter()

@@ -103,6 +103,12 @@ impl ConcurrencyLimit {
         }
     }
 
+    /// Returns the numbers of running and of queued calls, for monitoring.
+    #[doc(hidden)]
+    pub fn counts(&self) -> (usize, usize) {
+        self.queue.counts()
+    }
+
     /// Returns the layer that bounds running and queued calls together, before any lookup.
     pub(crate) fn admission(&self) -> AdmissionLimit {
         self.admission.clone()

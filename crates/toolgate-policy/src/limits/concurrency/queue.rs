@@ -149,6 +149,12 @@ pub(super) enum QueueAdmission {
 }
 
 impl PermitQueue {
+    /// Returns the numbers of running and of queued calls.
+    pub(super) fn counts(&self) -> (usize, usize) {
+        let state = self.state();
+        (state.running, state.queued_count)
+    }
+
     /// Returns a permit or a queued turn.
     pub(super) fn enter(
         self: &Arc<Self>,

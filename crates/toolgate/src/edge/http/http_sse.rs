@@ -165,6 +165,11 @@ impl HttpEndpoint {
 pub(crate) struct SseSessions(Mutex<HashMap<Arc<str>, Arc<SseSession>>>);
 
 impl SseSessions {
+    /// Returns the number of open sessions.
+    pub(super) fn count(&self) -> usize {
+        self.sessions().len()
+    }
+
     fn add(&self, session: Arc<SseSession>, limit: usize) -> bool {
         let mut open = self.sessions();
         let room = open.len() < limit;

@@ -292,6 +292,11 @@ impl HttpEndpoint {
         self.0.sessions.sweep_streams();
     }
 
+    /// Returns the number of open MCP sessions, over Streamable HTTP and over HTTP+SSE.
+    pub fn session_count(&self) -> usize {
+        self.0.sessions.count() + self.0.sse_sessions.count()
+    }
+
     /// Ends all MCP sessions of this HTTP endpoint.
     pub fn close(&self) {
         self.0.sessions.close();

@@ -56,6 +56,12 @@ impl HttpSessions {
         }
     }
 
+    /// Returns the number of open sessions.
+    pub(crate) fn count(&self) -> usize {
+        let table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
+        table.all.len()
+    }
+
     /// Adds a session. At the limit, the session that was idle longest ends, the caller's own first. Returns `None` if
     /// all are busy.
     pub(crate) fn add(

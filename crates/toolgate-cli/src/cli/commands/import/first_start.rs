@@ -65,10 +65,11 @@ async fn pin_definitions(
     let recorder = Arc::new(AuditRecorder::new(journal.clone()));
     let feed = Arc::new(CallFeed::new());
     let backends = PolicyBackends {
-        pins: runtime::pins::create_pins(store.clone(), recorder.clone(), feed.clone()),
+        pins: runtime::pins::create_pins(store.clone(), recorder.clone(), feed.clone(), None),
         approvals: ApprovalService::new(recorder.clone(), store, compose::approval_limits(config)),
         feed,
         recorder,
+        telemetry: None,
     };
     let pins = runtime::pins::with_settings(config, backends.pins.clone());
     let policy = compose::gateway_policy(config, &backends, pins, None);
