@@ -1,7 +1,7 @@
 //! Calls and list requests: one invocation of an item, with its caller, round and context.
 
 use crate::{
-    CallReporter, DecisionLog, Error, ErrorKind, HeldPermits, Item, ItemNote, NoteAction,
+    CallReporter, CallSpan, DecisionLog, Error, ErrorKind, HeldPermits, Item, ItemNote, NoteAction,
     Principal, RefusalReason, Round, TaskControl, TransportParts,
 };
 use serde_json::Value;
@@ -66,6 +66,8 @@ pub struct CallParts {
     pub resumed_after: Option<Duration>,
     /// W3C trace context of the caller: forwarded, and never used for decisions.
     pub trace: TraceContext,
+    /// Span of the caller's request, to which layers add events; `None` if the request is not traced.
+    pub span: Option<Arc<dyn CallSpan>>,
     /// Request information from the edge, for the audit log and the console. Never used for decisions.
     pub request_info: Arc<RequestInfo>,
     /// Decision log of the call.
@@ -422,6 +424,7 @@ impl Call {
             reporter: CallReporter::default(),
             task_control: TaskControl::default(),
             resumed_after: None,
+            span: None,
             trace: TraceContext::default(),
             request_info: EMPTY_REQUEST_INFO.clone(),
             decision_log,

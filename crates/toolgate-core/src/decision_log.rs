@@ -106,6 +106,8 @@ struct DecisionLogState {
     counts: BTreeMap<String, u64>,
     item: Option<Arc<Item>>,
     cancel_reason: Option<CancelReason>,
+    /// True if the caller got a result that reports an error.
+    has_failed: bool,
     /// True if a layer around the others awaits a deferred write.
     awaits_deferred: bool,
     deferred: Option<DeferredWrite>,
@@ -198,6 +200,18 @@ impl DecisionLog {
         let mut taken = self.lock();
         taken.awaits_deferred = false;
         taken.deferred.take()
+    }
+
+    /// Records that the caller gets a result that reports an error.
+    #[doc(hidden)]
+    pub fn mark_failed(&self) {
+        self.lock().has_failed = true;
+    }
+
+    /// Returns whether the caller gets a result that reports an error.
+    #[doc(hidden)]
+    pub fn has_failed(&self) -> bool {
+        self.lock().has_failed
     }
 
     /// Records the item that the called name resolved to.

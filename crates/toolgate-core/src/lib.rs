@@ -82,6 +82,7 @@ mod held_permits;
 mod input_request;
 pub mod layer;
 mod note;
+mod operation_observer;
 mod operator_detail;
 mod pin;
 mod pipeline;
@@ -118,6 +119,10 @@ pub use input_request::{
 };
 pub use layer::{Layer, Next};
 pub use note::{DefinitionNote, HIDDEN_BY_CONFIG, ItemNote, MAX_NOTES_PER_LIST, NoteAction};
+pub use operation_observer::{
+    CallSpan, EndedSession, OperationEnd, OperationError, OperationObserver, ReceivedRequest,
+    SentRequest, SpanEventValue,
+};
 pub use operator_detail::OperatorDetail;
 pub use pin::{DefinitionPin, PinState};
 pub use pipeline::{Pipeline, ResolvedPipeline, UnresolvedPipeline};

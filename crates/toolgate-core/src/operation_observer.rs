@@ -1,7 +1,13 @@
 //! Observation of operations for metrics and traces: requests of callers, requests to servers, and sessions.
 
 use crate::Item;
-use std::{any::Any, borrow::Cow, fmt, sync::Arc, time::Duration};
+use std::{
+    any::Any,
+    borrow::Cow,
+    fmt,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 use toolgate_protocol::method::trace::TraceContext;
 
 /// Observer of operations, for metrics and traces. The edges and the clients report to it. It must not block, and its
@@ -117,6 +123,8 @@ pub struct ReceivedRequest<'a> {
     pub revision: &'static str,
     /// JSON-RPC id as JSON.
     pub id: Option<&'a str>,
+    /// Time at which the edge had read the request.
+    pub started: Instant,
     /// Trace context in which the caller made the request.
     pub trace: &'a TraceContext,
     /// Trace context of the HTTP request, if it differs from that of the message.
@@ -143,6 +151,8 @@ pub struct SentRequest<'a> {
 /// End of a request, for an [`OperationObserver`].
 #[derive(Clone, Debug)]
 pub struct OperationEnd<'a> {
+    /// Time of the begin.
+    pub started: Instant,
     /// Time from the begin to the end.
     pub duration: Duration,
     /// Called item, if the request is a call whose name was resolved.

@@ -4,7 +4,7 @@ use crate::visibility_cache::VisibilityCache;
 use crate::{
     BoxFuture, Call, CallArguments, Caller, Catalog, ChangeFilter, ChangeStream, Content, Error,
     ErrorKind, InputRequests, Item, ItemKind, Layer, ListRequest, Next, Op, Outcome, Output,
-    RefusalReason,
+    RefusalReason, SpanEventValue,
 };
 use std::sync::Arc;
 use toolgate_protocol::{json::Json, placeholder};
@@ -345,11 +345,13 @@ impl RuleLayer {
                 RuleDecision::Allow => {}
                 RuleDecision::Ask(reason) => {
                     call.decision_log.add(rule.name(), "ask", reason.as_str());
+                    add_decision_event(call, rule.name(), "ask");
                     reasons.push(reason);
                 }
                 RuleDecision::Deny(error) => {
                     call.decision_log
                         .add(rule.name(), "refuse", error.public_message());
+                    add_decision_event(call, rule.name(), "deny");
                     return Err(error);
                 }
             }
@@ -393,6 +395,17 @@ impl RuleLayer {
             );
             Error::new(error.kind().clone(), text)
         })
+    }
+}
+
+/// Adds the decision of a rule to the span of the call, without its reason, which may quote the call.
+fn add_decision_event(call: &Call, policy: &'static str, decision: &'static str) {
+    if let Some(span) = &call.span {
+        let attributes = [
+            ("toolgate.decision", SpanEventValue::Text(decision)),
+            ("toolgate.policy", SpanEventValue::Text(policy)),
+        ];
+        span.add_event("toolgate.decision", &attributes);
     }
 }
 

@@ -69,8 +69,7 @@ impl DurationHistogram {
         if let Some(bucket) = self.buckets.get(at.unwrap_or(self.bounds.len())) {
             bucket.fetch_add(1, Relaxed);
         }
-        let nanos = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
-        self.sum_nanos.fetch_add(nanos, Relaxed);
+        self.sum_nanos.fetch_add(nanos(duration), Relaxed);
     }
 
     /// Returns the recorded values.
@@ -80,6 +79,12 @@ impl DurationHistogram {
             sum: Duration::from_nanos(self.sum_nanos.load(Relaxed)).as_secs_f64(),
         }
     }
+}
+
+/// Returns a duration in nanoseconds. One of more than 584 years is cut off.
+pub(crate) fn nanos(duration: Duration) -> u64 {
+    let seconds = duration.as_secs().saturating_mul(1_000_000_000);
+    seconds.saturating_add(duration.subsec_nanos().into())
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 //!   unit, attributes and buckets.
 //! - [`prometheus_text`]: the Prometheus text format.
 //! - [`SpanRecorder`]: spans of calls, encoded with few instructions.
-//! - [`trace_request`] and [`metrics_request`]: the requests of OTLP.
+//! - [`OtlpExporter`]: the export over OTLP.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -34,15 +34,14 @@ pub use exporter::{
     OtlpDestination, OtlpExporter, OtlpOverrides, OtlpProtocol, OtlpSettings, TelemetrySignal,
 };
 pub use instruments::{DurationHistogram, HistogramValues, MetricCounter};
-pub use operation_series::{OperationSeries, SpanKind};
-pub use otlp::{SCHEMA_URL, TelemetryResource, metrics_request, trace_request};
+pub use operation_series::{OperationFailure, OperationSeries, SpanKind};
+pub use otlp::{SCHEMA_URL, TelemetryResource, metrics_request};
 pub use prometheus::{PROMETHEUS_CONTENT_TYPE, prometheus_text};
 pub use registry::{
     AttributeValue, CounterFamily, MetricRegistry, MetricSample, MetricSource, OTHER_VALUE,
     PeakByKey, SampleList, SampleValue,
 };
 pub use span::{
-    EventAttribute, RequestSpan, SpanBatch, SpanError, SpanOrigin, SpanQueueLimits, SpanRecorder,
-    SpanSampler,
+    EventAttribute, RequestSpan, SpanBatch, SpanOrigin, SpanQueueLimits, SpanRecorder, SpanSampler,
 };
 pub use trace_parent::TraceParent;

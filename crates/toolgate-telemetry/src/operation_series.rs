@@ -20,29 +20,32 @@ pub enum SpanKind {
 
 /// Fields of a span in OTLP.
 pub(crate) mod field {
-    pub(crate) const TRACE_ID: u32 = 1;
-    pub(crate) const SPAN_ID: u32 = 2;
     pub(crate) const TRACE_STATE: u32 = 3;
-    pub(crate) const PARENT_SPAN_ID: u32 = 4;
     pub(crate) const NAME: u32 = 5;
     pub(crate) const KIND: u32 = 6;
-    pub(crate) const START: u32 = 7;
-    pub(crate) const END: u32 = 8;
     pub(crate) const ATTRIBUTES: u32 = 9;
     pub(crate) const EVENTS: u32 = 11;
     pub(crate) const LINKS: u32 = 13;
     pub(crate) const STATUS: u32 = 15;
-    pub(crate) const FLAGS: u32 = 16;
 }
 
 /// Maximum number of error series of one kind of operation. The values are error classes and JSON-RPC codes; servers
 /// choose the codes.
 const MAX_ERROR_SERIES: usize = 20;
 
+/// Failure of an operation: the type of the error, if the operation counts as failed, and the code of the response.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct OperationFailure<'a> {
+    /// Value of `error.type`.
+    pub error: Option<&'a str>,
+    /// Value of `rpc.response.status_code`.
+    pub status: Option<&'a str>,
+}
+
 /// Durations of failed operations, by error.
 #[derive(Debug)]
 struct ErrorSeries {
-    error: AttributeValue,
+    error: Option<AttributeValue>,
     status: Option<AttributeValue>,
     durations: DurationHistogram,
 }
@@ -96,33 +99,28 @@ impl OperationSeries {
         }
     }
 
-    /// Records an operation: its duration, and its error and status code if it failed.
-    pub fn record(&self, duration: Duration, error: Option<(&str, Option<&str>)>) {
-        let Some((error, status)) = error else {
+    /// Records an operation: its duration, and its failure.
+    pub fn record(&self, duration: Duration, failure: OperationFailure<'_>) {
+        if failure == OperationFailure::default() {
             return self.success.record(duration);
-        };
-        let find = |all: &[Arc<ErrorSeries>]| {
-            let is =
-                |one: &&Arc<ErrorSeries>| &*one.error == error && one.status.as_deref() == status;
-            all.iter().find(is).cloned()
-        };
-        let known = find(&self.errors.read().unwrap_or_else(PoisonError::into_inner));
+        }
+        let known = find(
+            &self.errors.read().unwrap_or_else(PoisonError::into_inner),
+            failure,
+        );
         let series = known.unwrap_or_else(|| {
             let mut all = self.errors.write().unwrap_or_else(PoisonError::into_inner);
-            find(&all).unwrap_or_else(|| {
-                let (error, status) = match all.len() < MAX_ERROR_SERIES {
-                    true => (error, status),
-                    false => (crate::OTHER_VALUE, None),
-                };
-                let is = |one: &&Arc<ErrorSeries>| {
-                    &*one.error == error && one.status.as_deref() == status
-                };
-                if let Some(series) = all.iter().find(is) {
-                    return series.clone();
-                }
+            let failure = match all.len() < MAX_ERROR_SERIES {
+                true => failure,
+                false => OperationFailure {
+                    error: Some(crate::OTHER_VALUE),
+                    status: None,
+                },
+            };
+            find(&all, failure).unwrap_or_else(|| {
                 let series = Arc::new(ErrorSeries {
-                    error: error.into(),
-                    status: status.map(Into::into),
+                    error: failure.error.map(Into::into),
+                    status: failure.status.map(Into::into),
                     durations: DurationHistogram::new(self.metric.bounds),
                 });
                 all.push(series.clone());
@@ -147,7 +145,9 @@ impl OperationSeries {
         let errors = self.errors.read().unwrap_or_else(PoisonError::into_inner);
         for series in errors.iter() {
             let mut attributes = self.attributes.clone();
-            attributes.push(("error.type", series.error.clone()));
+            if let Some(error) = &series.error {
+                attributes.push(("error.type", error.clone()));
+            }
             if let Some(status) = &series.status {
                 attributes.push(("rpc.response.status_code", status.clone()));
             }
@@ -155,6 +155,13 @@ impl OperationSeries {
             samples.add(self.metric, attributes, value);
         }
     }
+}
+
+fn find(all: &[Arc<ErrorSeries>], failure: OperationFailure<'_>) -> Option<Arc<ErrorSeries>> {
+    let is = |one: &&Arc<ErrorSeries>| {
+        one.error.as_deref() == failure.error && one.status.as_deref() == failure.status
+    };
+    all.iter().find(is).cloned()
 }
 
 #[cfg(test)]
@@ -170,10 +177,13 @@ mod tests {
     #[test]
     fn failed_operations_have_a_series_for_each_error_and_code() {
         let series = series();
-        series.record(Duration::from_millis(1), None);
-        series.record(Duration::from_millis(1), Some(("tool_error", None)));
-        series.record(Duration::from_millis(1), Some(("-32603", Some("-32603"))));
-        series.record(Duration::from_millis(1), Some(("-32603", Some("-32603"))));
+        let failure = |error, status| OperationFailure { error, status };
+        let record = |failure| series.record(Duration::from_millis(1), failure);
+        record(OperationFailure::default());
+        record(failure(Some("tool_error"), None));
+        record(failure(Some("-32603"), Some("-32603")));
+        record(failure(Some("-32603"), Some("-32603")));
+        record(failure(None, Some("-32602")));
         let mut samples = SampleList::default();
         series.collect(&mut samples);
         let (_, found) = samples.metrics().next().unwrap();
@@ -184,7 +194,7 @@ mod tests {
                 SampleValue::Number(_) => panic!("a histogram"),
             })
             .collect();
-        assert_eq!(counts, [(1, 1), (2, 1), (3, 2)]);
+        assert_eq!(counts, [(1, 1), (2, 1), (3, 2), (2, 1)]);
     }
 
     #[test]
@@ -192,7 +202,11 @@ mod tests {
         let series = series();
         for code in 0..100 {
             let code = code.to_string();
-            series.record(Duration::ZERO, Some((&code, Some(&code))));
+            let failure = OperationFailure {
+                error: Some(&code),
+                status: Some(&code),
+            };
+            series.record(Duration::ZERO, failure);
         }
         assert_eq!(series.errors.read().unwrap().len(), MAX_ERROR_SERIES + 1);
     }

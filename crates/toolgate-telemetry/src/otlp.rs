@@ -1,8 +1,7 @@
 //! Requests of OTLP 1.x: `ExportTraceServiceRequest` and `ExportMetricsServiceRequest`.
 
 use crate::{
-    MetricDefinition, MetricKind, MetricSample, SampleList, SampleValue, SpanBatch,
-    protobuf::ProtobufBuffer,
+    MetricDefinition, MetricKind, MetricSample, SampleList, SampleValue, protobuf::ProtobufBuffer,
 };
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -49,19 +48,40 @@ fn write_scope(out: &mut ProtobufBuffer) {
     });
 }
 
-/// Encodes a request that exports spans.
-pub fn trace_request(resource: &TelemetryResource, batch: &SpanBatch) -> Vec<u8> {
-    let mut out = ProtobufBuffer::with_capacity(batch.spans.len() + 1024);
-    out.message(1, |spans| {
-        resource.write(spans);
-        spans.message(2, |scope| {
-            write_scope(scope);
-            // Each span has its tag already.
-            scope.append(batch.spans.as_slice());
-            scope.text(3, SCHEMA_URL);
-        });
-    });
-    out.into_vec()
+/// Begin of each request that exports spans: resource and scope. Spans follow as they end, so nothing is copied.
+#[derive(Debug)]
+pub(crate) struct TraceRequestHead {
+    bytes: Box<[u8]>,
+    /// Position of the message with the spans.
+    scope_at: usize,
+}
+
+impl TraceRequestHead {
+    /// Encodes the head for a resource.
+    pub(crate) fn new(resource: &TelemetryResource) -> TraceRequestHead {
+        let mut bytes = ProtobufBuffer::default();
+        bytes.open_message(1);
+        resource.write(&mut bytes);
+        let scope_at = bytes.len();
+        bytes.open_message(2);
+        write_scope(&mut bytes);
+        TraceRequestHead {
+            bytes: bytes.into_vec().into(),
+            scope_at,
+        }
+    }
+
+    /// Begins a request.
+    pub(crate) fn begin(&self, request: &mut ProtobufBuffer) {
+        request.append(&self.bytes);
+    }
+
+    /// Completes a request to which spans were appended.
+    pub(crate) fn finish(&self, request: &mut ProtobufBuffer) {
+        request.text(3, SCHEMA_URL);
+        request.close_message(self.scope_at);
+        request.close_message(0);
+    }
 }
 
 /// Encodes a request that exports metrics. Values count from `started_at` on.

@@ -53,12 +53,6 @@ impl ProtobufBuffer {
         self.0.extend_from_slice(&value.to_le_bytes());
     }
 
-    /// Appends a fixed 32-bit integer.
-    pub(crate) fn fixed32(&mut self, field: u32, value: u32) {
-        self.tag(field, 5);
-        self.0.extend_from_slice(&value.to_le_bytes());
-    }
-
     /// Appends a double.
     pub(crate) fn double(&mut self, field: u32, value: f64) {
         self.fixed64(field, value.to_bits());
@@ -78,14 +72,24 @@ impl ProtobufBuffer {
 
     /// Appends a nested message.
     pub(crate) fn message(&mut self, field: u32, fill: impl FnOnce(&mut ProtobufBuffer)) {
-        self.tag(field, 2);
-        let start = self.0.len() + LENGTH_BYTES;
-        self.0.extend_from_slice(&[0x80, 0x80, 0x80, 0]);
+        let at = self.0.len();
+        self.open_message(field);
         fill(self);
-        let mut length = self.0.len().saturating_sub(start);
-        let reserved = self.0.get_mut(start - LENGTH_BYTES..start);
+        self.close_message(at);
+    }
+
+    /// Begins a nested message, whose tag has one byte.
+    pub(crate) fn open_message(&mut self, field: u32) {
+        let tag = (field << 3 | 2) as u8;
+        self.0.extend_from_slice(&[tag, 0x80, 0x80, 0x80, 0]);
+    }
+
+    /// Ends the nested message that begins at a position.
+    pub(crate) fn close_message(&mut self, at: usize) {
+        let mut length = self.0.len().saturating_sub(at + 1 + LENGTH_BYTES);
+        let reserved = self.0.get_mut(at + 1..at + 1 + LENGTH_BYTES);
         for byte in reserved.into_iter().flatten() {
-            *byte |= (length & 0x7f) as u8;
+            *byte = *byte & 0x80 | (length & 0x7f) as u8;
             length >>= 7;
         }
     }
@@ -101,6 +105,11 @@ impl ProtobufBuffer {
 
     /// Appends an attribute with a text (`KeyValue`).
     pub(crate) fn text_attribute(&mut self, field: u32, key: &str, value: &str) {
+        self.bytes_attribute(field, key, value.as_bytes());
+    }
+
+    /// Appends an attribute with a text in UTF-8 (`KeyValue`).
+    pub(crate) fn bytes_attribute(&mut self, field: u32, key: &str, value: &[u8]) {
         // AnyValue: field 1 is the text.
         let any = 1 + varint_length(value.len()) + value.len();
         let whole = 1 + varint_length(key.len()) + key.len() + 1 + varint_length(any) + any;
@@ -109,7 +118,14 @@ impl ProtobufBuffer {
         self.text(1, key);
         self.tag(2, 2);
         self.varint(any as u64);
-        self.text(1, value);
+        self.bytes(1, value);
+    }
+
+    /// Replaces bytes at a position.
+    pub(crate) fn overwrite(&mut self, place: std::ops::Range<usize>, bytes: &[u8]) {
+        if let Some(old) = self.0.get_mut(place).filter(|old| old.len() == bytes.len()) {
+            old.copy_from_slice(bytes);
+        }
     }
 
     /// Appends an attribute with an integer (`KeyValue`).
@@ -120,10 +136,12 @@ impl ProtobufBuffer {
         });
     }
 
+    #[inline]
     fn tag(&mut self, field: u32, wire_type: u32) {
         self.varint(u64::from(field << 3 | wire_type));
     }
 
+    #[inline]
     fn varint(&mut self, mut value: u64) {
         while value >= 0x80 {
             self.0.push((value & 0x7f) as u8 | 0x80);

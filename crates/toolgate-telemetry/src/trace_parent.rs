@@ -1,7 +1,5 @@
 //! The `traceparent` of W3C Trace Context, as numbers.
 
-use std::fmt::Write;
-
 /// Parsed `traceparent`: trace id, id of the parent span, and flags.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct TraceParent {
@@ -46,14 +44,14 @@ impl TraceParent {
 
     /// Returns the text, in version 00.
     pub fn text(self) -> String {
-        let mut text = String::with_capacity(55);
-        text.push_str("00-");
-        push_hex(&mut text, &self.trace_id);
-        text.push('-');
-        push_hex(&mut text, &self.span_id.to_be_bytes());
-        text.push('-');
-        push_hex(&mut text, &[self.flags]);
-        text
+        let mut text = *b"00-00000000000000000000000000000000-0000000000000000-00";
+        let (head, rest) = text.split_at_mut(35);
+        put_hex(&mut head[3..], &self.trace_id);
+        let (span, flags) = rest.split_at_mut(18);
+        put_hex(&mut span[1..17], &self.span_id.to_be_bytes());
+        put_hex(flags, &[self.flags]);
+        // Digits and hyphens are UTF-8.
+        String::from_utf8(text.to_vec()).unwrap_or_default()
     }
 }
 
@@ -63,19 +61,21 @@ impl std::fmt::Display for TraceParent {
     }
 }
 
-fn push_hex(text: &mut String, bytes: &[u8]) {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    for byte in bytes {
-        for nibble in [byte >> 4, byte & 15] {
-            // The index is below 16, and writing to a string cannot fail.
-            let _ = text.write_char(
-                DIGITS
-                    .get(usize::from(nibble))
-                    .copied()
-                    .unwrap_or(b'0')
-                    .into(),
-            );
-        }
+/// The two digits of each byte.
+const HEX_PAIRS: [[u8; 2]; 256] = {
+    let digits = b"0123456789abcdef";
+    let mut pairs = [[0; 2]; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        pairs[byte] = [digits[byte >> 4], digits[byte & 15]];
+        byte += 1;
+    }
+    pairs
+};
+
+fn put_hex(out: &mut [u8], bytes: &[u8]) {
+    for (pair, byte) in out.chunks_exact_mut(2).zip(bytes) {
+        pair.copy_from_slice(&HEX_PAIRS[usize::from(*byte)]);
     }
 }
 

@@ -27,6 +27,11 @@ impl Config {
         let mut uses: Vec<_> = token.collect();
         let admin = self.admin.token.iter();
         uses.extend(admin.map(|token| own("the token for the metrics", &token.value)));
+        let headers = self.telemetry.otlp_headers.iter();
+        uses.extend(
+            headers
+                .map(|(name, value)| own(&format!("the header {name} of the OTLP export"), value)),
+        );
         for issuer in &self.auth.issuers {
             let asked = issuer
                 .introspection

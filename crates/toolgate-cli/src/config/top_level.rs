@@ -63,7 +63,7 @@ fn check(
     config.data = file.data.map(PathBuf::from);
     config.audit = AuditSettings::from(file.audit);
     config.admin = AdminSettings::check(file.admin, tree)?;
-    config.telemetry = TelemetrySettings::from(file.telemetry);
+    config.telemetry = TelemetrySettings::check(file.telemetry)?;
     config.secret_rules = SecretRuleFiles::read(&file.secret_rules)?;
     config.notes.extend(config.secret_rules.notes.clone());
     let token = |token| TokenSource::new(token, tree, &SettingPath::new(&["token"]));

@@ -25,7 +25,7 @@ use crate::{
     serve::gauges::GaugeSource,
     serve::routes::{HttpRoutes, UserSignInRoutes},
     serve::server_events,
-    servers::{ServerSupervisor, StderrFiles},
+    servers::{ServerOutputs, ServerSupervisor, StderrFiles},
     telemetry::GatewayTelemetry,
 };
 use std::{net::SocketAddr, sync::Arc};
@@ -78,6 +78,10 @@ impl GatewayParts {
             .with_memory_budget(budget.clone())
             .with_clock(approvals.clock().clone())
             .with_rejection_log(edge_audit.clone());
+        let server = match &telemetry.operations {
+            Some(observer) => server.with_operation_observer(observer.clone()),
+            None => server,
+        };
         let server = Arc::new(with_tasks(server, tasks));
         let sessions = address
             .map(|address| Arc::new(ConsoleSessions::new(connectable(address), store.clone())));
@@ -208,13 +212,18 @@ fn gateway_resources(
             "cannot create the directory `logs` in the data directory: {e}; check its permissions"
         )
     })?;
-    let observer = server_events::observer(journal.clone(), backends.telemetry.clone());
+    let telemetry = backends.telemetry.clone();
+    let outputs = ServerOutputs {
+        operations: telemetry.as_ref().and_then(|with| with.operations.clone()),
+        observer: Some(server_events::observer(journal.clone(), telemetry)),
+        stderr_files: Some(Arc::new(stderr_files)),
+    };
     Ok(GatewayResources {
         backends,
         supervisor: Arc::new(
             ServerSupervisor::new(guardian)
                 .with_lists_and_tokens(last_lists, caller_tokens.clone())
-                .with_observer(observer, stderr_files),
+                .with_outputs(outputs),
         ),
         budget: MemoryBudget::new(start.config.limits.memory_bytes),
         address,

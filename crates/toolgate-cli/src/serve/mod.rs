@@ -79,7 +79,7 @@ pub(crate) fn run(start: StartOptions) -> Result<(), String> {
         )
     })?;
     let admin = start.config.admin.listen.map(listen).transpose()?;
-    let telemetry = GatewayTelemetry::new(&start.config.telemetry);
+    let telemetry = GatewayTelemetry::new(&start.config.telemetry)?;
     let journal = open_journal(&start, &telemetry)?;
     let store = DatabaseStore::open(start.data.join("state"), StoreLimits::default());
     let store: Arc<dyn StateStore> = Arc::new(store.map_err(|e| {
@@ -185,12 +185,14 @@ async fn serve(
         () = control.serve(parts.operator.clone()) => Ok(()),
         () = parts.run_feeds() => Ok(()),
         () = parts.serve_admin(&start, admin) => Ok(()),
+        () = telemetry.export() => Ok(()),
         () = seal_keys::refresh_keys(store, parts.server.clone()) => Ok(()),
         () = parts.reloader.watch(hangup) => Ok(()),
         () = guardian.died() => Err("the guardian process, which runs the servers, has ended, and all servers with it; start toolgate again".to_owned()),
     };
     drop(control);
     parts.supervisor.stop().await;
+    telemetry.flush().await;
     if let Some(tasks) = tasks {
         tasks.flush().await;
     }

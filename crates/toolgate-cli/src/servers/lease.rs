@@ -1,6 +1,6 @@
 //! Lease on a server.
 
-use super::{LastLists, ServerObserver, ServerSpec, ServerStatus, StderrFiles, SupervisedServer};
+use super::{LastLists, ServerOutputs, ServerSpec, ServerStatus, SupervisedServer};
 use crate::authentication::CallerTokens;
 use std::sync::Arc;
 use tokio::sync::watch;
@@ -24,7 +24,7 @@ impl ServerLease {
         shown: watch::Sender<u64>,
         last: Option<Arc<dyn LastLists>>,
         bearers: &Arc<CallerTokens>,
-        outputs: (Option<ServerObserver>, Option<Arc<StderrFiles>>),
+        outputs: ServerOutputs,
     ) -> ServerLease {
         ServerLease {
             server: Arc::new(SupervisedServer::new(spec, shown, last, bearers, outputs)),

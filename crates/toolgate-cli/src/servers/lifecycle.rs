@@ -8,7 +8,7 @@ use super::{
     per_caller,
     remote::run_remote,
 };
-use crate::config::RevisionChoice;
+use crate::config::{RemoteAddress, RevisionChoice};
 use futures_util::future::{Either, select};
 use std::{
     future::{Future, pending},
@@ -310,5 +310,18 @@ pub(super) fn remote_options(server: &SupervisedServer, attempt: OpeningAttempt)
     options.max_list_bytes = server.spec.max_list_bytes;
     options.max_list_ttl = server.spec.list_ttl;
     options.capabilities = server.spec.capabilities.clone();
+    options.operation_observer = server.outputs.operations.clone();
+    options.observed_address = server.spec.address.as_ref().and_then(observed_address);
     options
+}
+
+/// Returns the host and the port of a server's address.
+fn observed_address(address: &RemoteAddress) -> Option<(Arc<str>, u16)> {
+    let uri: http::Uri = address.url.parse().ok()?;
+    let default = if uri.scheme_str() == Some("https") {
+        443
+    } else {
+        80
+    };
+    Some((uri.host()?.into(), uri.port_u16().unwrap_or(default)))
 }

@@ -39,7 +39,7 @@ mod tests;
 pub(crate) use credential_revocation::revoke_credentials;
 pub(crate) use lease::ServerLease;
 pub(crate) use lists::LastLists;
-pub(crate) use server_event::{ServerEvent, ServerObserver};
+pub(crate) use server_event::{ServerEvent, ServerObserver, ServerOutputs};
 pub(crate) use spec::ServerSpec;
 pub(crate) use status::{ServerState, ServerStatus};
 pub(crate) use stderr_files::{StderrFiles, directory as stderr_directory, stderr_path};

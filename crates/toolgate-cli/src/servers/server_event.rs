@@ -1,6 +1,8 @@
 //! Events of a server's lifecycle, for the audit log and the event log.
 
+use super::StderrFiles;
 use std::{sync::Arc, time::Duration};
+use toolgate_core::OperationObserver;
 
 /// Event of one server's process or connection.
 #[derive(Clone, Debug)]
@@ -32,3 +34,14 @@ pub(crate) enum ServerEvent {
 
 /// Receiver of the events of all servers, with the id of the server. It must not block.
 pub(crate) type ServerObserver = Arc<dyn Fn(&str, ServerEvent) + Send + Sync>;
+
+/// Receivers of what servers report, shared by all servers.
+#[derive(Clone, Default)]
+pub(crate) struct ServerOutputs {
+    /// Receiver of lifecycle events.
+    pub(crate) observer: Option<ServerObserver>,
+    /// Files that get their stderr.
+    pub(crate) stderr_files: Option<Arc<StderrFiles>>,
+    /// Observer of the requests to them, for metrics and traces.
+    pub(crate) operations: Option<Arc<dyn OperationObserver>>,
+}

@@ -1,7 +1,7 @@
 //! One server as a service, whatever state its process is in.
 
 use super::{
-    LastLists, ServerEvent, ServerObserver, ServerSpec, ServerState, ServerStatus, StderrFiles,
+    LastLists, ServerEvent, ServerOutputs, ServerSpec, ServerState, ServerStatus,
     connection_state::{ConnectionState, wait_for_call, wait_for_list, wait_for_start_request},
     down_reason::DownReason,
     lists::ServerLists,
@@ -42,8 +42,8 @@ pub(crate) struct SupervisedServer {
     pub(super) caller_connections: Option<CallerConnections>,
     /// True if it sends input requests as results, which a session cannot carry.
     pub(super) input_by_result: watch::Sender<bool>,
-    /// Receiver of its events.
-    observer: Option<ServerObserver>,
+    /// Receivers of what it reports.
+    pub(super) outputs: ServerOutputs,
 }
 
 impl SupervisedServer {
@@ -52,7 +52,7 @@ impl SupervisedServer {
         shown: watch::Sender<u64>,
         last: Option<Arc<dyn LastLists>>,
         bearers: &Arc<CallerTokens>,
-        (observer, files): (Option<ServerObserver>, Option<Arc<StderrFiles>>),
+        outputs: ServerOutputs,
     ) -> SupervisedServer {
         let each = spec.address.as_ref().filter(|a| a.has_caller_connections());
         let callers = each.map(|_| CallerConnections::new(spec.max_callers, bearers.clone()));
@@ -61,7 +61,7 @@ impl SupervisedServer {
             watch::Sender::new(ChangeCounters::default()),
         );
         SupervisedServer {
-            stderr_tail: StderrTail::new(files, &spec.id),
+            stderr_tail: StderrTail::new(outputs.stderr_files.clone(), &spec.id),
             spec,
             connection: seat,
             changes,
@@ -72,7 +72,7 @@ impl SupervisedServer {
             lists: ServerLists::new(last),
             caller_connections: callers,
             input_by_result: watch::Sender::new(false),
-            observer,
+            outputs,
         }
     }
 
@@ -168,7 +168,7 @@ impl SupervisedServer {
     }
 
     fn report(&self, event: ServerEvent) {
-        if let Some(observer) = &self.observer {
+        if let Some(observer) = &self.outputs.observer {
             observer(&self.spec.id, event);
         }
     }

@@ -1,7 +1,7 @@
 //! All servers of the gateway.
 
 use super::{
-    LastLists, ServerLease, ServerObserver, ServerSpec, ServerStatus, StderrFiles,
+    LastLists, ServerLease, ServerOutputs, ServerSpec, ServerStatus,
     launch::{ProcessLauncher, client_secret},
     lifecycle::supervise,
 };
@@ -27,8 +27,7 @@ pub(crate) struct ServerSupervisor {
     launcher: Arc<dyn ProcessLauncher>,
     last_lists: Option<Arc<dyn LastLists>>,
     caller_tokens: Arc<CallerTokens>,
-    observer: Option<ServerObserver>,
-    stderr_files: Option<Arc<StderrFiles>>,
+    outputs: ServerOutputs,
     /// Servers of the active config, in its order.
     current: Mutex<Vec<Arc<ServerLease>>>,
     /// All servers that were started and have not ended yet.
@@ -53,8 +52,7 @@ impl ServerSupervisor {
             launcher: launch,
             last_lists: None,
             caller_tokens: Arc::default(),
-            observer: None,
-            stderr_files: None,
+            outputs: ServerOutputs::default(),
             current: Mutex::default(),
             tasks: Mutex::default(),
             console_version: watch::Sender::new(0),
@@ -84,14 +82,9 @@ impl ServerSupervisor {
         self
     }
 
-    /// Sets the receiver of the servers' events, and the files that get their stderr.
-    pub(crate) fn with_observer(
-        mut self,
-        observer: ServerObserver,
-        files: StderrFiles,
-    ) -> ServerSupervisor {
-        self.observer = Some(observer);
-        self.stderr_files = Some(Arc::new(files));
+    /// Sets the receivers of what servers report.
+    pub(crate) fn with_outputs(mut self, outputs: ServerOutputs) -> ServerSupervisor {
+        self.outputs = outputs;
         self
     }
 
@@ -160,7 +153,7 @@ impl ServerSupervisor {
             self.console_version.clone(),
             self.last_lists.clone(),
             &self.caller_tokens,
-            (self.observer.clone(), self.stderr_files.clone()),
+            self.outputs.clone(),
         ));
         let life = supervise(lease.server(), self.launcher.clone(), lease.stopped());
         #[allow(
@@ -196,7 +189,7 @@ impl ServerSupervisor {
         for task in tasks {
             let _ = timeout_at(end, task.handle).await;
         }
-        if let Some(files) = &self.stderr_files {
+        if let Some(files) = &self.outputs.stderr_files {
             files.flush();
         }
     }

@@ -1,5 +1,6 @@
 //! Counters of calls. Each item keeps a handle to its series, so that a call looks nothing up.
 
+use super::operations::{SentSeries, WireSeries};
 use crate::config::TelemetrySettings;
 use std::{
     collections::HashMap,
@@ -41,6 +42,10 @@ pub(crate) struct ItemSeries {
     /// Name of the tool or prompt on its server; empty for others, whose URIs callers choose.
     name: Arc<str>,
     outcomes: [MetricCounter; OUTCOMES.len()],
+    /// Durations of the requests of callers about the item.
+    pub(super) received: WireSeries,
+    /// Durations of the requests to its server.
+    pub(super) sent: SentSeries,
 }
 
 /// Key of the series of an item: its server, and its name for a tool or a prompt.
@@ -67,7 +72,14 @@ impl ItemSeries {
             server,
             name,
             outcomes: Default::default(),
+            received: WireSeries::default(),
+            sent: SentSeries::default(),
         }
+    }
+
+    /// Returns whether these are the series of all items without series of their own.
+    pub(super) fn is_other(&self) -> bool {
+        &*self.server == OTHER_VALUE
     }
 
     fn count(&self, outcome: &str) {
@@ -87,6 +99,7 @@ impl ItemSeries {
             ];
             samples.number(&CALLS, attributes, counter.get() as f64);
         }
+        self.collect_durations(samples);
     }
 }
 
@@ -109,10 +122,14 @@ impl CallMetrics {
         }
     }
 
+    /// Returns the series of an item, which the item keeps.
+    pub(super) fn handle_of<'i>(&self, item: &'i Item) -> Option<&'i ItemSeries> {
+        item.observer_handle(|| self.series_of(item))
+    }
+
     /// Counts the end of a round of a call.
     pub(crate) fn count(&self, end: &CallEnd) {
-        let item = end.item.as_deref();
-        let series = item.and_then(|item| item.observer_handle(|| self.series_of(item)));
+        let series = end.item.as_deref().and_then(|item| self.handle_of(item));
         series.unwrap_or(&self.other).count(end.outcome);
         match end.decided_by {
             Some(policy) if end.outcome == "waiting" => self.decisions.increment(&["ask", policy]),

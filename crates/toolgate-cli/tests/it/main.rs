@@ -79,6 +79,7 @@ mod own_grants;
 mod parallel_agents;
 mod pins;
 mod planted;
+mod prometheus;
 #[cfg(feature = "published")]
 mod published;
 mod questions;
@@ -105,6 +106,7 @@ mod stdio;
 mod store_commands;
 mod tasks;
 mod terminal_output;
+mod traces;
 mod uninstall;
 mod unusable;
 mod uris;

@@ -7,7 +7,7 @@ use crate::{
 use futures_util::future::{Either, select};
 use std::sync::Arc;
 use toolgate_core::{
-    BoxFuture, Call, DecisionLog, DecisionStep, Error, Item, Layer, Next, Outcome,
+    BoxFuture, Call, DecisionLog, DecisionStep, Error, Item, Layer, Next, Outcome, SpanEventValue,
 };
 use toolgate_journal::{AuditEntry, AuditEvent, Urgency};
 
@@ -121,6 +121,10 @@ impl Layer for AuditBegin {
                 false => None,
             };
             call.decision_log.add(LAYER_NAME, BEGIN_STEP, "");
+            if let Some(span) = &call.span {
+                let allow = ("toolgate.decision", SpanEventValue::Text("allow"));
+                span.add_event("toolgate.decision", &[allow]);
+            }
             let written = match written {
                 Some(written) if waits_before_send => {
                     written.await?;

@@ -6,8 +6,8 @@ use crate::{
 };
 use std::{sync::Arc, time::Instant};
 use toolgate_core::{
-    BoxFuture, Call, CallReporter, Caller, DecisionLog, Error, ErrorKind, EventSink,
-    InputRequestKind, Item, Json, Layer, Next, Outcome, ReporterEvent,
+    BoxFuture, Call, CallReporter, CallSpan, Caller, DecisionLog, Error, ErrorKind, EventSink,
+    InputRequestKind, Item, Json, Layer, Next, Outcome, ReporterEvent, SpanEventValue,
 };
 use toolgate_journal::{AuditEntry as Record, AuditEvent as Happened};
 
@@ -61,6 +61,7 @@ impl AuditEnd {
             id: call.id.clone(),
             caller: call.caller.clone(),
             trail: call.decision_log.clone(),
+            span: call.span.clone(),
             start: Instant::now(),
             closed: false,
         };
@@ -95,6 +96,7 @@ struct OpenAuditCall<'a> {
     id: Arc<str>,
     caller: Caller,
     trail: DecisionLog,
+    span: Option<Arc<dyn CallSpan>>,
     start: Instant,
     closed: bool,
 }
@@ -104,6 +106,9 @@ impl OpenAuditCall<'_> {
         let begun = self.trail.any_step(begin::is_begin);
         let end = self.end(&outcome, begun);
         self.closed = true;
+        if let Some(span) = &self.span {
+            self.add_sanitizing_event(span.as_ref());
+        }
         let written = if end.outcome == "waiting" {
             None
         } else {
@@ -118,6 +123,18 @@ impl OpenAuditCall<'_> {
         match self.trail.take_deferred() {
             Some(begin_written) => begin_written.await.and(outcome),
             None => outcome,
+        }
+    }
+
+    /// Adds the numbers of what sanitizers changed to the span of the call.
+    fn add_sanitizing_event(&self, span: &dyn CallSpan) {
+        let counts = self.trail.counts();
+        if !counts.is_empty() {
+            let sum = counts.values().sum();
+            span.add_event(
+                "toolgate.sanitized",
+                &[("toolgate.changes", SpanEventValue::Count(sum))],
+            );
         }
     }
 

@@ -36,6 +36,18 @@ impl TraceContext {
         }
     }
 
+    /// Reads the W3C trace context from the values of HTTP headers. Invalid values are removed.
+    pub fn from_headers([parent, state, baggage]: [Option<&str>; 3]) -> TraceContext {
+        let parent = parent.filter(|p| is_parent(p));
+        let state = state.filter(|s| parent.is_some() && is_state(s));
+        let baggage = baggage.filter(|b| is_baggage(b));
+        TraceContext {
+            parent: parent.map(str::to_owned),
+            state: state.map(str::to_owned),
+            baggage: baggage.map(str::to_owned),
+        }
+    }
+
     /// Returns true if the request has no trace context.
     pub fn is_empty(&self) -> bool {
         self.parent.is_none() && self.baggage.is_none()

@@ -100,7 +100,7 @@ impl CollectorClient {
     ///
     /// # Errors
     /// The collector cannot be reached, or rejects the request.
-    pub(super) async fn send(&self, message: Vec<u8>) -> Result<(), ExportFailure> {
+    pub(super) async fn send(&self, message: Bytes) -> Result<(), ExportFailure> {
         match timeout(self.to.timeout, self.send_once(message)).await {
             Ok(sent) => sent,
             Err(_) => Err(ExportFailure::new(
@@ -110,11 +110,11 @@ impl CollectorClient {
         }
     }
 
-    async fn send_once(&self, message: Vec<u8>) -> Result<(), ExportFailure> {
+    async fn send_once(&self, message: Bytes) -> Result<(), ExportFailure> {
         let is_grpc = self.to.protocol == OtlpProtocol::Grpc;
         let (kind, body) = match is_grpc {
             true => ("application/grpc", grpc_frame(&message)),
-            false => ("application/x-protobuf", message.into()),
+            false => ("application/x-protobuf", message),
         };
         let mut request = Request::new(Full::new(body));
         *request.method_mut() = http::Method::POST;

@@ -8,8 +8,9 @@ pub use settings::{OtlpDestination, OtlpOverrides, OtlpProtocol, OtlpSettings, T
 use crate::{
     CounterFamily, MetricRegistry, SpanBatch, SpanRecorder, TelemetryResource,
     definition::{EXPORT_FAILURES, SPANS_DROPPED, SPANS_EXPORTED},
-    metrics_request, trace_request,
+    metrics_request,
 };
+use bytes::Bytes;
 use client::{CollectorClient, ExportFailure};
 use std::{
     sync::Arc,
@@ -55,7 +56,8 @@ impl OtlpExporter {
         let client = |to| CollectorClient::new(to, settings.certificate.as_deref());
         let traces = settings.traces.clone().map(client).transpose()?;
         let metrics = settings.metrics.clone().map(client).transpose()?;
-        let recorder = SpanRecorder::new(settings.sampler, settings.queue, seeds);
+        let recorder =
+            SpanRecorder::new(settings.sampler, settings.queue, seeds, &settings.resource);
         let recorder = traces.is_some().then(|| Arc::new(recorder));
         let failures = Arc::new(CounterFamily::new(&EXPORT_FAILURES, 4));
         registry.register(failures.clone());
@@ -88,7 +90,9 @@ impl OtlpExporter {
         let last = async {
             if let Some((client, recorder)) = &self.traces {
                 let batch = recorder.take();
-                let _ = self.send_spans(client, recorder, batch, 1).await;
+                if batch.count > 0 {
+                    let _ = self.send_spans(client, recorder, batch, 1).await;
+                }
             }
             if let Some((client, registry)) = &self.metrics {
                 let _ = self.send_metrics(client, registry, 1).await;
@@ -149,11 +153,11 @@ impl OtlpExporter {
         batch: SpanBatch,
         attempts: u32,
     ) -> Result<(), ExportFailure> {
-        let count = batch.count as u64;
-        let sent = send_with_retries(client, trace_request(&self.resource, &batch), attempts).await;
+        let (request, count) = batch.into_request(recorder);
+        let sent = send_with_retries(client, request.into(), attempts).await;
         match &sent {
-            Ok(()) => recorder.exported.add(count),
-            Err(_) => recorder.dropped.add(count),
+            Ok(()) => recorder.exported.add(count as u64),
+            Err(_) => recorder.dropped.add(count as u64),
         }
         sent
     }
@@ -167,13 +171,13 @@ impl OtlpExporter {
         let samples = registry.collect();
         let (from, now) = (registry.started_at(), SystemTime::now());
         let request = metrics_request(&self.resource, &samples, from, now);
-        send_with_retries(client, request, attempts).await
+        send_with_retries(client, request.into(), attempts).await
     }
 }
 
 async fn send_with_retries(
     client: &CollectorClient,
-    request: Vec<u8>,
+    request: Bytes,
     attempts: u32,
 ) -> Result<(), ExportFailure> {
     let mut delay = FIRST_RETRY_DELAY;

@@ -7,4 +7,5 @@
 )]
 
 mod conventions;
+mod otlp;
 mod reference_page;

@@ -5,6 +5,7 @@ use super::auth_error::AuthError;
 use super::{
     client_handler::{self, OptionalClientHandler},
     log_attribution::CancelledLogCallers,
+    observed_requests::{self, ServerObservation},
     options::RemoteOptions,
     parked::InputRequestSender,
     status::{ConnectionNotes, ProtocolErrorKind},
@@ -14,6 +15,7 @@ use std::sync::{
     Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak,
     atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed},
 };
+use std::time::Instant;
 use tokio::{
     sync::{Notify, oneshot, watch},
     task::{AbortHandle, JoinHandle},
@@ -53,6 +55,8 @@ pub(super) struct ServerConnection {
     pub(super) has_no_change_stream: AtomicBool,
     /// Application that answers input requests, if one has the server to itself.
     pub(super) answerer: OptionalClientHandler,
+    /// Observer of the requests, for metrics and traces.
+    pub(super) observation: Option<ServerObservation>,
     /// Reference for tasks that outlive the handling of a message.
     pub(super) weak_self: Weak<ServerConnection>,
 }
@@ -194,6 +198,7 @@ impl ServerConnection {
             has_received_line: AtomicBool::new(false),
             has_no_change_stream: AtomicBool::new(false),
             answerer: options.client_handler.clone(),
+            observation: ServerObservation::of(options),
             weak_self: me.clone(),
         })
     }
@@ -212,6 +217,26 @@ impl ServerConnection {
 
     /// As [`ServerConnection::request`], with headers for a transport that has them.
     pub(super) async fn request_with(
+        &self,
+        method: &str,
+        purpose: RequestPurpose,
+        mirrored: &MirroredHeaders,
+        params: impl FnOnce(&Id) -> Json,
+    ) -> Result<Json, RequestFailure> {
+        let Some(observation) = &self.observation else {
+            return self.send_request(method, purpose, mirrored, params).await;
+        };
+        if !observed_requests::is_reported(&purpose) {
+            return self.send_request(method, purpose, mirrored, params).await;
+        }
+        let started = Instant::now();
+        // Boxed: the future of a call must not have room for another request.
+        let answer = Box::pin(self.send_request(method, purpose, mirrored, params)).await;
+        observation.report(self, method, started, &answer);
+        answer
+    }
+
+    async fn send_request(
         &self,
         method: &str,
         purpose: RequestPurpose,
@@ -249,6 +274,13 @@ impl ServerConnection {
         self.transport
             .send_initialized(self, message::notification(method, None))
             .await;
+    }
+
+    /// Returns whether the connection was lost, other than by this client.
+    pub(super) fn was_lost_to_the_server(&self) -> bool {
+        let lost = self.lost.borrow();
+        lost.as_deref()
+            .is_some_and(|reason| !reason.contains("this client"))
     }
 
     /// Returns whether the transport is HTTP, so that the rules on headers apply.

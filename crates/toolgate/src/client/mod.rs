@@ -32,6 +32,7 @@ pub(crate) mod line_codec;
 mod lists;
 mod log_attribution;
 mod negotiate;
+mod observed_requests;
 mod options;
 mod parked;
 mod remote;

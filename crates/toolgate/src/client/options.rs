@@ -5,7 +5,7 @@ use super::{
     era::{EraPreference, RevisionSetting, builder_setting},
 };
 use std::{sync::Arc, time::Duration};
-use toolgate_core::{ClientCapabilities, Origin};
+use toolgate_core::{ClientCapabilities, OperationObserver, Origin};
 use toolgate_protocol::{
     dialect::{self, Dialect},
     json::JsonLimits,
@@ -65,6 +65,10 @@ pub struct RemoteOptions {
     pub json_limits: JsonLimits,
     /// Scope of the memory budget that the server's messages are charged to. Default: none.
     pub budget_scope: BudgetScope,
+    /// Observer of the requests to the server, for metrics and traces. Default: none.
+    pub operation_observer: Option<Arc<dyn OperationObserver>>,
+    /// Address of the server for the observer: host and port. Default: none.
+    pub observed_address: Option<(Arc<str>, u16)>,
     /// Maximum length of the server's `instructions` that are stored, in bytes. Twice as many are read, so that a
     /// secret across the cut is still recognized. Default: 32 KiB.
     pub max_instructions_bytes: usize,
@@ -102,6 +106,8 @@ impl RemoteOptions {
             max_line_bytes: 16 << 20,
             json_limits: JsonLimits::default(),
             budget_scope: BudgetScope::default(),
+            operation_observer: None,
+            observed_address: None,
             max_instructions_bytes: 32 << 10,
             max_items: 10_000,
             max_pages: 100,

@@ -15,7 +15,7 @@ use super::{
     subscription::ChangeSubscription,
     tasks,
 };
-use std::{future::ready, sync::Arc};
+use std::{future::ready, sync::Arc, time::Instant};
 use tokio::io::{AsyncRead, AsyncWrite};
 use toolgate_core::{
     BoxFuture, Call, Catalog, ChangeFilter, ChangeStream, ClientCapabilities, Error, ErrorKind,
@@ -67,6 +67,15 @@ pub struct RemoteServer {
     subscription: Option<ChangeSubscription>,
     _renewal: Option<SubscriptionRenewal>,
     _pinging: Option<KeepaliveTask>,
+    opened: Instant,
+}
+
+impl Drop for RemoteServer {
+    fn drop(&mut self) {
+        if let Some(observation) = &self.link.observation {
+            observation.report_end(&self.link, self.opened.elapsed());
+        }
+    }
 }
 
 impl RemoteServer {
@@ -127,6 +136,7 @@ impl RemoteServer {
             subscription,
             _renewal: renewal,
             _pinging: pinging,
+            opened: Instant::now(),
         };
         remote.seed_lists();
         Ok(remote)
@@ -293,7 +303,7 @@ impl RemoteServer {
         }
     }
 
-    async fn run_call(&self, call: Call) -> Result<Outcome, Error> {
+    pub(super) async fn run_call(&self, call: Call) -> Result<Outcome, Error> {
         if matches!(call.op, Op::Complete(_)) && !self.peer.supports_completion() {
             let words = format!("the server {} does not support completion", self.name());
             return Err(call::server_error(&RpcError::new(
@@ -343,7 +353,10 @@ impl Service for RemoteServer {
     }
 
     fn call(&self, call: Call) -> BoxFuture<'_, Result<Outcome, Error>> {
-        Box::pin(self.run_call(call))
+        match &self.link.observation {
+            Some(observation) => self.run_observed(observation, call),
+            None => Box::pin(self.run_call(call)),
+        }
     }
 
     fn changes(&self, want: ChangeFilter) -> BoxFuture<'_, Result<ChangeStream, Error>> {

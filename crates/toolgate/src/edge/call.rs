@@ -8,10 +8,10 @@ use super::{
     response::{self, RequestResult},
     tasks,
 };
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use toolgate_core::{
-    Call, CallReporter, Caller, ClientCapabilities, DecisionLog, Error, ErrorKind, HeldPermits,
-    RequestInfo, Round, TransportParts,
+    Call, CallReporter, CallSpan, Caller, ClientCapabilities, DecisionLog, Error, ErrorKind,
+    HeldPermits, RequestInfo, Round, TransportParts,
 };
 use toolgate_protocol::{
     dialect::Dialect,
@@ -43,6 +43,10 @@ pub(crate) struct RequestContext {
     pub(crate) decision_log: DecisionLog,
     /// The parts of the request that only its transport knows.
     pub(crate) transport_parts: Option<TransportParts>,
+    /// The trace context of the HTTP request, if it differs from that of the message.
+    pub(crate) transport_trace: Option<TraceContext>,
+    /// The span of the request, if it is traced.
+    pub(crate) span: OnceLock<Arc<dyn CallSpan>>,
 }
 
 /// The sender of a message: its caller, and the parts of the request that only its transport knows.
@@ -50,6 +54,8 @@ pub(crate) struct RequestContext {
 pub(crate) struct MessageSender {
     pub(crate) caller: Caller,
     pub(crate) transport_parts: Option<TransportParts>,
+    /// The trace context of the HTTP request, if it has one.
+    pub(crate) transport_trace: Option<TraceContext>,
 }
 
 impl From<Caller> for MessageSender {
@@ -57,6 +63,7 @@ impl From<Caller> for MessageSender {
         MessageSender {
             caller,
             transport_parts: None,
+            transport_trace: None,
         }
     }
 }
@@ -97,7 +104,12 @@ pub(crate) async fn handle_operation(
     let first = FirstRound::of(&call, context, (method, params, id));
     let again = || first.rebuild_call();
     let error = match input_rounds::run_rounds(server, context, call, &again, outlet, asker).await {
-        Ok(RoundsOutcome::Completed(output)) => return Ok(RequestResult::Output(output)),
+        Ok(RoundsOutcome::Completed(output)) => {
+            if output.is_error() {
+                context.decision_log.mark_failed();
+            }
+            return Ok(RequestResult::Output(output));
+        }
         Ok(RoundsOutcome::InputRequired(call, questions)) => {
             match input_required_result(server, context, &call, questions) {
                 Ok(asked) => return Ok(RequestResult::Json(asked)),
@@ -106,7 +118,11 @@ pub(crate) async fn handle_operation(
         }
         Err(error) => error,
     };
-    failed_response(server, context, &error, (method, params))
+    let response = failed_response(server, context, &error, (method, params));
+    if response.is_ok() {
+        context.decision_log.mark_failed();
+    }
+    response
 }
 
 /// Reads the call of a request, with the state of its earlier rounds.
@@ -273,6 +289,15 @@ fn input_required_result(
 }
 
 impl RequestContext {
+    /// Continues the trace context of the HTTP request, unless the message has its own.
+    pub(crate) fn continue_transport_trace(&mut self, trace: Option<TraceContext>) {
+        match trace {
+            Some(trace) if self.trace.is_empty() => self.trace = trace,
+            Some(trace) if trace.parent != self.trace.parent => self.transport_trace = Some(trace),
+            _ => {}
+        }
+    }
+
     /// Returns a report that sends the events of a call to its client.
     fn new_report(&self, outlet: &Responder) -> Arc<CallReport> {
         let token = self.progress_token.clone();
@@ -296,6 +321,7 @@ impl RequestContext {
         );
         call.capabilities = self.capabilities.clone();
         call.trace = self.trace.clone();
+        call.span = self.span.get().cloned();
         let mut info = RequestInfo::default();
         info.revision = self.dialect.revision.into();
         info.transport = self.transport;

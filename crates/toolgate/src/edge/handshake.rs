@@ -9,13 +9,14 @@ use super::{
     keepalive::ServerKeepaliveTask,
     lists,
     notifications::ChangeNotifier,
+    operation::{ObservedOperation, ObservedSession},
     responder::{OutgoingFrame, OutgoingFrames, Responder, log_level_rank},
     response::{self, RequestResult},
     tasks,
 };
 use futures_util::future::{AbortHandle, Abortable};
 use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
     time::Duration,
 };
 use tokio::{
@@ -52,6 +53,8 @@ pub(crate) struct InitializedClient {
     keepalive: Mutex<Option<ServerKeepaliveTask>>,
     /// True once the client missed its pings.
     is_gone: watch::Sender<bool>,
+    /// Reports the end of the session.
+    _observed: ObservedSession,
 }
 
 /// Time that a request to the client waits for `notifications/initialized`: some clients send calls before it.
@@ -96,6 +99,8 @@ impl InitializedClient {
             session_tasks: telling.tasks.clone(),
             decision_log: DecisionLog::default(),
             transport_parts: None,
+            transport_trace: None,
+            span: OnceLock::new(),
         };
         let answer = initialize::InitializeResult {
             version: dialect.revision.to_owned(),
@@ -105,6 +110,15 @@ impl InitializedClient {
         };
         let table = Mutex::new(RequestTable::new(server.limits.max_in_flight));
         let level = Mutex::new(log_level_rank("info"));
+        let is_http = transport == "http";
+        let observed = ObservedSession::begin(server.clone(), dialect.revision, is_http);
+        let answer = answer.json();
+        {
+            let opening = ObservedOperation::begin(&server, &context, None, initialize::NAME);
+            if let Some(opening) = opening {
+                opening.end(&Ok(RequestResult::Json(answer.clone())));
+            }
+        }
         let legacy = InitializedClient {
             server,
             context,
@@ -115,8 +129,9 @@ impl InitializedClient {
             is_ready: watch::Sender::new(false),
             keepalive: Mutex::default(),
             is_gone: watch::Sender::new(false),
+            _observed: observed,
         };
-        Ok((Arc::new(legacy), answer.json()))
+        Ok((Arc::new(legacy), answer))
     }
 
     /// Marks the handshake as complete, for a session that an earlier process opened.
@@ -228,6 +243,72 @@ impl InitializedClient {
         params: Option<&Json>,
         outlet: &Responder,
     ) -> Result<RequestResult, RpcError> {
+        if operation::is_operation(method) {
+            return self
+                .handle_operation((sender, trail), id, method, params, outlet)
+                .await;
+        }
+        let observed = ObservedOperation::begin(&self.server, &self.context, Some(id), method);
+        let answer = self
+            .handle_other((sender, trail), id, method, params, outlet)
+            .await;
+        if let Some(observed) = observed {
+            observed.end(&answer);
+        }
+        answer
+    }
+
+    async fn handle_operation(
+        &self,
+        (sender, trail): (MessageSender, DecisionLog),
+        id: &Id,
+        method: &str,
+        params: Option<&Json>,
+        outlet: &Responder,
+    ) -> Result<RequestResult, RpcError> {
+        // Boxed, because the future of the request is moved as it is made.
+        let mut context = Box::new(self.context.clone());
+        context.caller = sender.caller;
+        context.transport_parts = sender.transport_parts;
+        context.decision_log = trail;
+        context.log_level = *self
+            .min_log_level
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        (context.trace, context.progress_token) = trace_and_progress(params);
+        context.continue_transport_trace(sender.transport_trace);
+        let asker = InlineRequester {
+            legacy: self,
+            outlet,
+        };
+        let observed = ObservedOperation::begin(&self.server, &context, Some(id), method);
+        if let Some(observed) = &observed {
+            observed.attach_span();
+        }
+        let answer = call::handle_operation(
+            &self.server,
+            &context,
+            id,
+            method,
+            params,
+            outlet,
+            Some(&asker),
+        )
+        .await;
+        if let Some(observed) = observed {
+            observed.end(&answer);
+        }
+        answer
+    }
+
+    async fn handle_other(
+        &self,
+        (sender, _trail): (MessageSender, DecisionLog),
+        _id: &Id,
+        method: &str,
+        params: Option<&Json>,
+        outlet: &Responder,
+    ) -> Result<RequestResult, RpcError> {
         let dialect = self.context.dialect;
         match method {
             method::PING => Ok(dialect.empty(&self.server.info).into()),
@@ -239,32 +320,6 @@ impl InitializedClient {
             resources_read::UNSUBSCRIBE => {
                 let done = Box::pin(self.subscribe(params, false)).await;
                 done.map(RequestResult::Json)
-            }
-            used if operation::is_operation(used) => {
-                // Boxed, because the future of the request is moved as it is made.
-                let mut context = Box::new(self.context.clone());
-                context.caller = sender.caller;
-                context.transport_parts = sender.transport_parts;
-                context.decision_log = trail;
-                context.log_level = *self
-                    .min_log_level
-                    .lock()
-                    .unwrap_or_else(PoisonError::into_inner);
-                (context.trace, context.progress_token) = trace_and_progress(params);
-                let asker = InlineRequester {
-                    legacy: self,
-                    outlet,
-                };
-                call::handle_operation(
-                    &self.server,
-                    &context,
-                    id,
-                    used,
-                    params,
-                    outlet,
-                    Some(&asker),
-                )
-                .await
             }
             used if tasks::is_method(&self.server, &self.context, used) => {
                 let asker = InlineRequester {

@@ -5,7 +5,7 @@ use super::{
     call::RequestContext,
     input_rounds::{self, RoundsOutcome},
 };
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use toolgate_core::{
     Call, CallReporter, Caller, ClientCapabilities, DecisionLog, Error, ErrorKind, RequestInfo,
     TaskControl, ToolResult,
@@ -42,6 +42,8 @@ pub async fn call_in_process(
         session_tasks: None,
         decision_log: DecisionLog::default(),
         transport_parts: None,
+        transport_trace: None,
+        span: OnceLock::new(),
     };
     // Dropping the frames would close the outlet, and a closed outlet means that the caller disconnected.
     let (outlet, _frames) = server.responder(&caller);

@@ -204,6 +204,12 @@ async fn wait_with_progress(
     until: BoxFuture<'static, ()>,
     outlet: &Responder,
 ) -> Result<(), Error> {
+    let add_event = |name| {
+        if let Some(span) = &call.span {
+            span.add_event(name, &[]);
+        }
+    };
+    add_event("toolgate.wait.begin");
     let beat = async {
         let mut beats = 0.0;
         loop {
@@ -217,12 +223,14 @@ async fn wait_with_progress(
             tokio::time::sleep(WAIT_PROGRESS_INTERVAL).await;
         }
     };
-    tokio::select! {
+    let waited = tokio::select! {
         () = until => Ok(()),
         () = beat => Ok(()),
         () = server.closed() => Err(Error::new(ErrorKind::Cancelled, "this server is shutting down; call again after its restart")),
         () = outlet.closed() => Err(Error::new(ErrorKind::Cancelled, "the caller disconnected before the call was decided")),
-    }
+    };
+    add_event("toolgate.wait.end");
+    waited
 }
 
 /// Sends the input requests to the client. An approval that is decided elsewhere withdraws its request.

@@ -15,6 +15,7 @@ mod keepalive;
 mod lists;
 mod message_transport;
 mod notifications;
+mod operation;
 mod page_cache;
 mod protocol_server;
 mod queue;

@@ -10,7 +10,7 @@ use super::{
 use crate::seal::Seal;
 use std::{sync::Arc, time::Duration};
 use tokio::sync::watch;
-use toolgate_core::{BoxFuture, Caller, CancelReason, Error, Service};
+use toolgate_core::{BoxFuture, Caller, CancelReason, Error, OperationObserver, Service};
 use toolgate_policy::{StateClock, StateStore};
 use toolgate_protocol::{
     dialect::Dialect,
@@ -96,6 +96,7 @@ pub struct ProtocolServer {
     pub(crate) limits: ServerLimits,
     pub(crate) seal: Seal,
     pub(crate) rejection_log: Option<Arc<dyn RejectionLog>>,
+    pub(crate) operation_observer: Option<Arc<dyn OperationObserver>>,
     instructions: Option<Arc<dyn InstructionsProvider>>,
     pub(crate) offered: ServerCapabilities,
     pub(crate) tasks: TaskTable,
@@ -192,6 +193,7 @@ impl ProtocolServer {
             limits,
             seal,
             rejection_log: None,
+            operation_observer: None,
             instructions: None,
             offered: ServerCapabilities::default(),
             tasks: TaskTable::default(),
@@ -209,6 +211,15 @@ impl ProtocolServer {
     #[doc(hidden)]
     pub fn with_clock(mut self, clock: Arc<StateClock>) -> ProtocolServer {
         self.clock = clock;
+        self
+    }
+
+    /// Sets the observer of all requests, for metrics and traces.
+    pub fn with_operation_observer(
+        mut self,
+        observer: Arc<dyn OperationObserver>,
+    ) -> ProtocolServer {
+        self.operation_observer = Some(observer);
         self
     }
 

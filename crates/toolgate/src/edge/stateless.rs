@@ -4,12 +4,13 @@ use super::{
     ProtocolServer,
     call::{self, RequestContext},
     changes, lists,
+    operation::ObservedOperation,
     received_lists::{ReportedLists, add_pending},
     responder::{OutgoingFrame, Responder, log_level_rank},
     response::{self, RequestResult},
     skills, tasks,
 };
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use toolgate_core::{
     Caller, ChangeFilter, ChangeSet, ChangeStream, ClientCapabilities, DecisionLog, ItemKind,
 };
@@ -47,6 +48,8 @@ pub(crate) fn request_context(
         session_tasks: None,
         decision_log: DecisionLog::default(),
         transport_parts: None,
+        transport_trace: None,
+        span: OnceLock::new(),
     }))
 }
 
@@ -144,6 +147,25 @@ pub(crate) fn unsupported_version(
 /// Handles a request and returns its response. Dropping the future cancels it. Rare cases are boxed, so that the future
 /// of a call is small.
 pub(crate) async fn handle_request(
+    server: &Arc<ProtocolServer>,
+    context: &RequestContext,
+    id: &Id,
+    method: &str,
+    params: Option<&Json>,
+    outlet: &Responder,
+) -> Result<RequestResult, RpcError> {
+    let observed = ObservedOperation::begin(server, context, Some(id), method);
+    if let Some(observed) = &observed {
+        observed.attach_span();
+    }
+    let answer = dispatch_request(server, context, id, method, params, outlet).await;
+    if let Some(observed) = observed {
+        observed.end(&answer);
+    }
+    answer
+}
+
+async fn dispatch_request(
     server: &Arc<ProtocolServer>,
     context: &RequestContext,
     id: &Id,

@@ -18,7 +18,7 @@ const RUNS: u32 = 3;
 type Setting = (&'static str, &'static str, &'static str);
 
 /// All that the config can turn off, turned off.
-const OFF: [Setting; 20] = [
+const OFF: [Setting; 21] = [
     ("limits", "breaker_failures", "0"),
     ("limits", "ping_seconds", "0"),
     ("audit", "mode", "\"end\""),
@@ -28,6 +28,7 @@ const OFF: [Setting; 20] = [
     ("audit", "checkpoint_seconds", "3600"),
     ("audit", "checkpoint_records", "10000"),
     ("pins", "change", "\"allow\""),
+    ("telemetry", "metrics", "false"),
     ("server.bare", "url", "\"SERVER_URL\""),
     ("server.bare", "prefix", "\"\""),
     // Its tool is read-only, and then no rule has to allow it.
@@ -77,7 +78,7 @@ const DUTY: Duty = Duty {
     token: None,
 };
 
-const DUTIES: [Duty; 21] = [
+const DUTIES: [Duty; 23] = [
     DUTY,
     Duty {
         name: "token",
@@ -216,6 +217,24 @@ const DUTIES: [Duty; 21] = [
         title: "results in the audit log",
         off: "`[audit] results = \"digest\"`",
         on: &[("audit", "results", "\"redacted\"")],
+        ..DUTY
+    },
+    Duty {
+        name: "metrics",
+        title: "metrics of calls",
+        off: "`[telemetry] metrics = false`",
+        on: &[("telemetry", "metrics", "true")],
+        ..DUTY
+    },
+    Duty {
+        name: "traces",
+        title: "metrics, and both spans of each call, encoded and sent over OTLP",
+        off: "no collector",
+        // The server rejects the exports, after they were encoded and sent.
+        on: &[
+            ("telemetry", "metrics", "true"),
+            ("telemetry", "otlp_endpoint", "\"SERVER_URL\""),
+        ],
         ..DUTY
     },
     Duty {

@@ -1,6 +1,7 @@
 //! Helpers of the tests.
 
 mod audit;
+mod collector;
 mod gate;
 mod http;
 mod mcp;
@@ -15,6 +16,7 @@ mod upstream;
 mod wait;
 
 pub(crate) use audit::{ends, records};
+pub(crate) use collector::{Collector, attribute};
 pub(crate) use gate::{Gate, Login, Setup, toolgate, traced_config};
 pub(crate) use http::{Response, all_of, checked, raw, request, send, try_raw};
 pub(crate) use mcp::{Modern, Session, answer_of, message_of};
@@ -22,7 +24,7 @@ pub(crate) use memory::{peak_from_now, peak_of, rss_of};
 pub(crate) use process::{Family, command, end_politely, kill_hard, lines, output};
 #[cfg(feature = "rmcp")]
 pub(crate) use real::rmcp;
-pub(crate) use real::{Client, Script, browser, real, runner, shot, tool};
+pub(crate) use real::{Client, Script, browser, real, runner, shot, skip, tool};
 pub(crate) use schemas::{Side, Talk};
 pub(crate) use screen::Screen;
 pub(crate) use signer::{Signer, encode};

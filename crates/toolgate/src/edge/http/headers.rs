@@ -8,7 +8,7 @@ use toolgate_protocol::{
     dialect::Dialect,
     json::{Json, JsonKind, JsonLimits},
     message::{JsonRpcMessage, RpcError, code},
-    method::{meta::RequestMeta, tasks},
+    method::{meta::RequestMeta, tasks, trace::TraceContext},
 };
 
 /// Header with the protocol version of a request.
@@ -21,6 +21,8 @@ pub(crate) const LAST_EVENT: &str = "last-event-id";
 pub(crate) const METHOD: &str = "mcp-method";
 /// Header that repeats the name, URI or task id of a request.
 pub(crate) const NAME: &str = "mcp-name";
+/// Header with the trace context of the HTTP request (W3C Trace Context).
+const TRACE_PARENT: &str = "traceparent";
 /// Prefix of all protocol headers.
 const PROTOCOL_PREFIX: &str = "mcp-";
 /// Prefix of headers that repeat an argument.
@@ -35,6 +37,7 @@ pub(crate) struct ProtocolHeaders<'a> {
     session: HeaderOccurrence<'a>,
     method: HeaderOccurrence<'a>,
     name: HeaderOccurrence<'a>,
+    trace_parent: HeaderOccurrence<'a>,
     long: Option<&'a str>,
 }
 
@@ -54,6 +57,9 @@ impl<'a> ProtocolHeaders<'a> {
         for (name, value) in headers {
             let name = name.as_str();
             if !name.starts_with(PROTOCOL_PREFIX) {
+                if name == TRACE_PARENT {
+                    said.trace_parent.add(value);
+                }
                 continue;
             }
             if value.len() > most {
@@ -79,6 +85,20 @@ impl<'a> ProtocolHeaders<'a> {
     /// Returns the protocol version header.
     pub(crate) fn version(&self) -> Result<Option<&'a str>, RpcError> {
         self.version.value(VERSION)
+    }
+
+    /// Returns the trace context of the HTTP request, if it has a valid one.
+    pub(crate) fn trace(&self, headers: &HeaderMap) -> Option<TraceContext> {
+        let parent = self.trace_parent.value(TRACE_PARENT).ok()??;
+        let joined = |name: &str| {
+            let values = headers.get_all(name).iter();
+            let values: Vec<&str> = values.filter_map(|value| value.to_str().ok()).collect();
+            (!values.is_empty()).then(|| values.join(","))
+        };
+        let (state, baggage) = (joined("tracestate"), joined("baggage"));
+        let trace =
+            TraceContext::from_headers([Some(parent), state.as_deref(), baggage.as_deref()]);
+        trace.parent.is_some().then_some(trace)
     }
 
     /// Returns the session id if there is exactly one.

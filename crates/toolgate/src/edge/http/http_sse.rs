@@ -293,6 +293,7 @@ impl SseSession {
         MessageSender {
             caller: self.caller.clone(),
             transport_parts: parts.in_session(server, &self.id),
+            transport_trace: None,
         }
     }
 

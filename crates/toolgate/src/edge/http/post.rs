@@ -26,7 +26,7 @@ use toolgate_protocol::{
     dialect::{self, Dialect},
     json::{Json, JsonKind},
     message::{Id, JsonRpcMessage, RpcError, code},
-    method::{self, initialize, meta::RequestMeta, operation, tools_call},
+    method::{self, initialize, meta::RequestMeta, operation, tools_call, trace::TraceContext},
 };
 
 type PostResponse = Response<Body>;
@@ -184,6 +184,7 @@ async fn handle_stateless(
     let mut context =
         stateless::request_context(&endpoint.server, caller.clone(), "http", meta).map_err(bad)?;
     context.transport_parts = parts.without_session(&endpoint.server);
+    context.continue_transport_trace(said.trace(parts.headers()));
     let name = headers::name_in_body(method, params);
     let name = name.as_ref().and_then(Json::str_cow);
     headers::check_required(said, method, name.as_deref(), meta).map_err(bad)?;
@@ -340,18 +341,20 @@ async fn handle_in_session(
         return Err(RequestError::new(&message, StatusCode::NOT_FOUND, error));
     };
     headers::check_session_version(version, open.client.dialect()).map_err(bad)?;
-    Ok(receive_in_session(endpoint, (caller, parts), &open, message).await)
+    let trace = said.trace(parts.headers());
+    Ok(receive_in_session(endpoint, (caller, parts, trace), &open, message).await)
 }
 
 async fn receive_in_session(
     endpoint: &HttpEndpointState,
-    (caller, parts): (&Caller, &Arc<HttpRequestParts>),
+    (caller, parts, trace): (&Caller, &Arc<HttpRequestParts>, Option<TraceContext>),
     open: &HttpSession,
     message: JsonRpcMessage,
 ) -> PostResponse {
     let wants_reply = matches!(message, JsonRpcMessage::Request { .. });
     let (outlet, frames) = open.client.responder();
-    let sender = open.sender(caller, parts.in_session(&endpoint.server, &open.id));
+    let mut sender = open.sender(caller, parts.in_session(&endpoint.server, &open.id));
+    sender.transport_trace = trace;
     open.client.receive_as(sender, message, &outlet).await;
     drop(outlet);
     if wants_reply {

@@ -235,6 +235,7 @@ impl HttpSession {
         MessageSender {
             caller: caller.clone().in_session(self.number),
             transport_parts: parts,
+            transport_trace: None,
         }
     }
 

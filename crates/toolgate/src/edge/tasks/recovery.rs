@@ -10,7 +10,11 @@ use super::{
     task::{CancelTaskOnDrop, ServerTask, TaskReporter, millis, now},
 };
 use crate::edge::{ProtocolServer, call::RequestContext};
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 use tokio::sync::watch;
 use toolgate_core::{
     Call, CallReporter, Caller, ClientCapabilities, ItemKind, ListRequest, Principal, RequestInfo,
@@ -267,6 +271,8 @@ fn resume_task(server: &Arc<ProtocolServer>, task: Arc<ServerTask>, read: Recove
         session_tasks: None,
         decision_log: call.decision_log.clone(),
         transport_parts: None,
+        transport_trace: None,
+        span: OnceLock::new(),
     };
     call.task_control = task.task_control().clone();
     let _known = call.task_control.start_task();
