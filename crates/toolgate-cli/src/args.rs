@@ -121,7 +121,7 @@ pub(crate) enum CliCommand {
     ///
     /// A server that only starts is not down; one that needs a sign-in is. Also fails if a gateway cannot write its
     /// audit log, and while damage to an audit log is not acknowledged.
-    Status(JsonOption),
+    Status(StatusOptions),
     /// List the tools of the running gateways
     Tools(JsonOption),
     /// List the resources and resource templates of the running gateways
@@ -363,6 +363,16 @@ pub(crate) struct CheckOptions {
     /// Show how much memory the limits allow, and for what
     #[arg(long)]
     pub(crate) explain_memory: bool,
+    #[command(flatten)]
+    pub(crate) json: JsonOption,
+}
+
+/// Options of `toolgate status`.
+#[derive(Args, Clone, Copy, Debug)]
+pub(crate) struct StatusOptions {
+    /// Only fail if a gateway cannot serve calls, and print why; for health checks of containers
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) ready: bool,
     #[command(flatten)]
     pub(crate) json: JsonOption,
 }

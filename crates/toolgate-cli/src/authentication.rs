@@ -10,6 +10,7 @@ pub(crate) use rejection_limiter::{RejectionEffect, RejectionLimiter};
 pub(crate) use required_scopes::required_scopes;
 pub(crate) use token_verifier::{TokenVerifier, issuer_limits};
 
+use crate::proxy::TrustedProxies;
 use http::{HeaderMap, Method, StatusCode};
 use ring::digest;
 use std::sync::Arc;
@@ -31,6 +32,8 @@ const MCP_SEGMENT: &str = "mcp";
 /// Authenticator of HTTP requests.
 pub(crate) struct Authenticator {
     pub(crate) guard: HostGuard,
+    /// Trusted proxies, which name the clients of their requests.
+    pub(crate) proxies: Arc<TrustedProxies>,
     pub(crate) token: Option<Secret>,
     /// Verifier of access tokens from authorization servers.
     pub(crate) resource: Option<Arc<ResourceServer>>,

@@ -26,6 +26,7 @@ mod oauth;
 mod operator;
 mod output_table;
 mod pretty_json;
+mod proxy;
 mod responses;
 mod runtime;
 mod serve;
@@ -33,6 +34,7 @@ mod servers;
 mod telemetry;
 mod terminal;
 mod timestamp;
+mod tls;
 
 use std::process::ExitCode;
 

@@ -11,6 +11,7 @@ use std::{
     collections::BTreeMap,
     fmt,
     hash::{Hash, Hasher},
+    net::IpAddr,
     ops::{Deref, DerefMut},
     sync::{Arc, LazyLock, OnceLock},
     time::Duration,
@@ -367,6 +368,8 @@ pub struct RequestInfo {
     pub client: Option<Arc<str>>,
     /// JSON-RPC id of the request, as the client wrote it.
     pub request: Option<String>,
+    /// Address of the client, if its transport knows one.
+    pub address: Option<IpAddr>,
     /// Transport-specific parts of the request, for the handlers of a server; `None` in the gateway.
     pub transport_parts: Option<TransportParts>,
 }

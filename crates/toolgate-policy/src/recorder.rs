@@ -311,11 +311,16 @@ pub(crate) fn call_entry(event: toolgate_journal::AuditEvent, call: &Call) -> Au
         ("client", call.request_info.client.as_deref()),
         ("rid", call.request_info.request.as_deref()),
     ];
-    said.into_iter()
+    let entry = said
+        .into_iter()
         .fold(entry, |entry, (name, said)| match said {
             Some(said) => entry.with(name, said),
             None => entry,
-        })
+        });
+    match call.request_info.address {
+        Some(address) => entry.with("addr", address.to_canonical().to_string()),
+        None => entry,
+    }
 }
 
 /// Adds the server and the full name of the item, as rules see it.

@@ -147,9 +147,11 @@ fn dispatch(cli: Cli) -> Result<ExitCode> {
         Some(CliCommand::Doctor(wanted)) => doctor::run(&place, wanted),
         Some(CliCommand::Import(wanted)) => import::run(&place, wanted),
         Some(CliCommand::Audit(wanted)) => audit::run(&place, &data()?, wanted),
-        Some(CliCommand::Status(output)) => {
-            status::run(&GatewaySockets::find(&data()?)?, output.json)
-        }
+        Some(CliCommand::Status(output)) => status::run(
+            &GatewaySockets::find(&data()?)?,
+            output.ready,
+            output.json.json,
+        ),
         Some(CliCommand::Logs(wanted)) => server_logs::run(&place, wanted),
         Some(CliCommand::Tools(output)) => {
             items::run(&GatewaySockets::find(&data()?)?, "tools", output.json)

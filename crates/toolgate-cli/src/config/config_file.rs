@@ -7,11 +7,13 @@ use super::{
     limits::GatewayLimits,
     network::{HostName, ListenAddress, OriginName},
     pins::PinSettings,
+    proxy::ProxySection,
     reader::{ConfigPath, ConfigWord, NamedSettings, Word},
     rule::RuleSection,
     search::SearchSection,
     server_section::ServerSection,
     telemetry::TelemetrySection,
+    tls::TlsSection,
     value_source::SecretSource,
 };
 use schemars::JsonSchema;
@@ -40,6 +42,11 @@ pub(super) struct ConfigFile {
     /// Data directory: audit log, approvals and sockets. The option `--data` overrides it. Default: `toolgate` in the
     /// user's data directory.
     pub(super) data: Option<ConfigPath>,
+    /// TLS of the HTTP listener. Without this section, the listener serves HTTP without encryption.
+    pub(super) tls: Option<TlsSection>,
+    /// Reverse proxies and load balancers in front of the listener. Without this section, the gateway ignores what they
+    /// say about their clients.
+    pub(super) proxy: Option<ProxySection>,
     /// Authentication of HTTP callers, and the scopes that their tokens need.
     pub(super) auth: AuthSection,
     /// Audit log.

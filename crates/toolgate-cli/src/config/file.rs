@@ -17,6 +17,8 @@ const MAX_SYMLINKS: usize = 16;
 const OTHERS_WRITE_BITS: u32 = 0o022;
 /// Mode bits: any access by group or others.
 const OTHERS_ACCESS_BITS: u32 = 0o077;
+/// Mode bits: any access by others, or more than reading by the group.
+const OTHERS_KEY_BITS: u32 = 0o037;
 /// Sticky bit: only owners can remove or rename entries of the directory.
 const STICKY_BIT: u32 = 0o1000;
 
@@ -25,6 +27,10 @@ const STICKY_BIT: u32 = 0o1000;
 pub(super) enum FilePrivacy {
     /// Others may read the file but not write it.
     Config,
+    /// Others may read the file but not write it.
+    Certificate,
+    /// Only the owner and the group may read the file, and only the owner may write it.
+    PrivateKey,
     /// Only the owner may read or write the file.
     Secret,
 }
@@ -85,6 +91,12 @@ fn check_permissions(owner: u32, mode: u32, us: u32, privacy: FilePrivacy) -> Re
     match privacy {
         FilePrivacy::Config if mode & OTHERS_WRITE_BITS != 0 => Err(format!(
             "is refused: its mode {shown:04o} lets others write to this file, which decides which programs are started; run chmod go-w on it"
+        )),
+        FilePrivacy::Certificate if mode & OTHERS_WRITE_BITS != 0 => Err(format!(
+            "is refused: its mode {shown:04o} lets others write to this file, which decides whom clients trust; run chmod go-w on it"
+        )),
+        FilePrivacy::PrivateKey if mode & OTHERS_KEY_BITS != 0 => Err(format!(
+            "is refused: its mode {shown:04o} lets others use the private key in it; run chmod 600 on it, or chmod 640 for a group that may read it"
         )),
         FilePrivacy::Secret if mode & OTHERS_ACCESS_BITS != 0 => Err(format!(
             "is refused: its mode {shown:04o} lets others read or write the secret in it; run chmod 600 on it"
@@ -149,7 +161,7 @@ mod tests {
 
     #[test]
     fn owners_and_modes() {
-        use FilePrivacy::{Config, Secret};
+        use FilePrivacy::{Certificate, Config, PrivateKey, Secret};
         for (owner, mode, privacy, fine) in [
             (1000, 0o100644, Config, true),
             (0, 0o100644, Config, true),
@@ -162,6 +174,13 @@ mod tests {
             (1000, 0o100640, Secret, false),
             (1000, 0o100604, Secret, false),
             (1001, 0o100600, Secret, false),
+            (1000, 0o100644, Certificate, true),
+            (1000, 0o100664, Certificate, false),
+            (0, 0o100640, PrivateKey, true),
+            (1000, 0o100400, PrivateKey, true),
+            (1000, 0o100660, PrivateKey, false),
+            (1000, 0o100644, PrivateKey, false),
+            (1001, 0o100600, PrivateKey, false),
         ] {
             assert_eq!(
                 check_permissions(owner, mode, 1000, privacy).is_ok(),

@@ -304,11 +304,16 @@ limits! {
     body_seconds: u64 = 60, 1 to 3_600;
     /// Maximum pause within the body of an HTTP request.
     body_idle_seconds: u64 = 10, 1 to 3_600;
-    /// Open connections of one address.
+    /// Time limit of the TLS handshake of a connection.
+    tls_handshake_seconds: u64 = 10, 1 to 300;
+    /// TLS handshakes at the same time. A further connection is closed.
+    tls_handshakes: usize = 512, 1 to 65_536;
+    /// Open connections of one address. Connections of trusted proxies do not count, or count for the client that the
+    /// PROXY protocol names.
     connections_per_address: usize = 256, 1 to 65_536;
     /// Requests with invalid or malformed credentials from one address (for IPv6: from one /64 network) in a minute.
     /// Further ones get 429 and no audit record each. Valid credentials are never counted. Behind a reverse proxy, all
-    /// callers share one address.
+    /// callers share one address, unless `trusted` in `[proxy]` names the proxy.
     auth_failures: u32 = 60, 1 to 1_000_000;
     /// Maximum number of API keys, including those revoked within 30 days.
     caller_keys: usize = 1_000, 1 to 100_000;

@@ -32,6 +32,7 @@ mod own_entries;
 pub(crate) mod paths;
 mod pins;
 pub(crate) mod plaintext;
+mod proxy;
 mod rate;
 mod reader;
 mod renamed;
@@ -49,6 +50,7 @@ mod server_section;
 mod telemetry;
 #[cfg(test)]
 mod tests;
+mod tls;
 mod token;
 mod token_exchange;
 mod tool_targets;
@@ -87,10 +89,12 @@ pub(crate) use server_names::{check_name as check_server_name, normalize_id};
 pub(crate) use server_section::CredentialOwner;
 pub(crate) use server_section::{OutputCheck, UnknownArguments};
 pub(crate) use telemetry::TelemetrySettings;
+pub(crate) use tls::TlsSettings;
 pub(crate) use token::TokenSource;
 pub(crate) use token_exchange::ExchangeSettings;
 pub(crate) use tool_targets::SEARCH_SERVER;
 
+use crate::proxy::TrustedProxies;
 use file::FilePrivacy;
 use std::{
     net::SocketAddr,
@@ -103,6 +107,10 @@ use toolgate::aggregate::{DefinitionOverrides, NameRules};
 pub(crate) struct Config {
     /// Listen address for HTTP.
     pub(crate) listen: SocketAddr,
+    /// Certificate and private key of the listener. `None`: it serves HTTP without TLS.
+    pub(crate) tls: Option<TlsSettings>,
+    /// Trusted proxies in front of the listener.
+    pub(crate) proxies: TrustedProxies,
     /// Source of the clients' bearer token. Without a token, the gateway serves HTTP on loopback only.
     pub(crate) token: Option<TokenSource>,
     /// Authentication of HTTP callers, besides the bearer token.
@@ -382,6 +390,8 @@ impl Config {
     ) -> Config {
         Config {
             listen: network::DEFAULT_LISTEN_ADDRESS,
+            tls: None,
+            proxies: TrustedProxies::default(),
             token: None,
             auth: AuthSettings::default(),
             allowed_hosts: Vec::new(),

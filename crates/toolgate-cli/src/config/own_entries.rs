@@ -134,7 +134,10 @@ fn same_file(one: &Path, two: &Path) -> bool {
 
 /// Returns true if a URL is that of the gateway's own listener.
 fn is_listener(url: &str, listen: SocketAddr) -> bool {
-    let Some(rest) = url.strip_prefix("http://") else {
+    let rest = url
+        .strip_prefix("http://")
+        .or_else(|| url.strip_prefix("https://"));
+    let Some(rest) = rest else {
         return false;
     };
     let host = rest.split(['/', '?', '#']).next().unwrap_or_default();

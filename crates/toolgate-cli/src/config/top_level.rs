@@ -11,9 +11,11 @@ use super::{
     schema::config_schema,
     search::SearchSettings,
     server::ServerSettings,
+    tls::TlsSettings,
     token::TokenSource,
     tool_targets::ToolTargets,
 };
+use crate::proxy::TrustedProxies;
 use std::path::{Path, PathBuf};
 
 /// Reads a config in TOML; relative paths in it start at `base`.
@@ -69,6 +71,8 @@ fn check(
     let token = |token| TokenSource::new(token, tree, &SettingPath::new(&["token"]));
     config.token = file.token.map(token);
     config.listen = file.listen.0;
+    config.tls = file.tls.map(TlsSettings::from);
+    config.proxies = file.proxy.map(TrustedProxies::from).unwrap_or_default();
     config.allowed_hosts = file.allowed_hosts.into_iter().map(|host| host.0).collect();
     config.allowed_origins = file
         .allowed_origins

@@ -7,6 +7,7 @@ mod static_files;
 use crate::{
     oauth::{BrowserSignIns, CONSOLE_REDIRECT_PATH},
     operator::{ConsoleSession, ConsoleSessions, api::OperatorApi},
+    proxy::ClientConnection,
     responses::text_response,
     runtime::call_feed::ConsoleEvent,
 };
@@ -42,11 +43,15 @@ impl WebConsole {
     }
 
     /// Answers requests below `/console/`.
-    pub(crate) async fn answer(&self, request: Request<Incoming>) -> Response<Body> {
+    pub(crate) async fn answer(
+        &self,
+        from: ClientConnection,
+        request: Request<Incoming>,
+    ) -> Response<Body> {
         let path = request.uri().path().to_owned();
         match (request.method().clone(), path.as_str()) {
-            (Method::POST, "/console/login") => self.login(request).await,
-            (Method::POST, "/console/logout") => self.logout(&request).await,
+            (Method::POST, "/console/login") => self.login(from, request).await,
+            (Method::POST, "/console/logout") => self.logout(from, &request).await,
             (Method::GET, "/console/api/state") if self.session_of(&request).is_some() => {
                 answer(Ok(self.operator.snapshot().await))
             }
@@ -80,7 +85,7 @@ impl WebConsole {
         }
     }
 
-    async fn login(&self, request: Request<Incoming>) -> Response<Body> {
+    async fn login(&self, from: ClientConnection, request: Request<Incoming>) -> Response<Body> {
         if console_header(&request) != Some("1") {
             return text_response(
                 StatusCode::FORBIDDEN,
@@ -95,7 +100,7 @@ impl WebConsole {
             .get("token")
             .and_then(Value::as_str)
             .unwrap_or_default();
-        let entered = match self.sessions.create_session(token).await {
+        let entered = match self.sessions.create_session(token, from.is_https).await {
             Ok(Some(entered)) => entered,
             Ok(None) => {
                 return text_response(
@@ -113,11 +118,11 @@ impl WebConsole {
     }
 
     /// Ends the session of the request.
-    async fn logout(&self, request: &Request<Incoming>) -> Response<Body> {
+    async fn logout(&self, from: ClientConnection, request: &Request<Incoming>) -> Response<Body> {
         let Some(session) = self.session_of(request) else {
             return session_required();
         };
-        let cookie = match self.sessions.end_session(&session).await {
+        let cookie = match self.sessions.end_session(&session, from.is_https).await {
             Ok(cookie) => cookie,
             Err(why) => return answer(Err(why)),
         };

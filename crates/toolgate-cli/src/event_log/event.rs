@@ -1,7 +1,11 @@
 //! Events of the gateway that its log prints.
 
+use crate::timestamp::millis;
 use serde_json::{Value, json};
-use std::{borrow::Cow, time::Duration};
+use std::{
+    borrow::Cow,
+    time::{Duration, SystemTime},
+};
 use toolgate_policy::{PinEvent, PinEventKind};
 use toolgate_protocol::plural::count_of;
 
@@ -86,6 +90,13 @@ pub(crate) enum GatewayEvent {
     },
     /// The config was read again and rejected.
     ConfigRefused { by: &'static str, why: String },
+    /// The certificate of the listener was read again and is in force.
+    CertificateReloaded {
+        names: Vec<String>,
+        not_after: SystemTime,
+    },
+    /// The certificate of the listener was read again and rejected.
+    CertificateRefused { why: String },
     /// A definition is new, changed or suspicious.
     Definition(PinEvent),
     /// Definitions were repaired, withheld or dropped.
@@ -118,6 +129,7 @@ impl GatewayEvent {
             | GatewayEvent::ServerFailed { .. }
             | GatewayEvent::UnusableMessage { .. }
             | GatewayEvent::ConfigRefused { .. }
+            | GatewayEvent::CertificateRefused { .. }
             | GatewayEvent::CallFailed { .. }
             | GatewayEvent::Problem { .. }
             | GatewayEvent::LinesDropped { .. } => EventLevel::Failure,
@@ -141,6 +153,8 @@ impl GatewayEvent {
             GatewayEvent::ApprovalDecided { .. } => "approval.decided",
             GatewayEvent::ConfigReloaded { .. } => "config.reloaded",
             GatewayEvent::ConfigRefused { .. } => "config.refused",
+            GatewayEvent::CertificateReloaded { .. } => "certificate.reloaded",
+            GatewayEvent::CertificateRefused { .. } => "certificate.refused",
             GatewayEvent::Definition(event) => match event.what {
                 PinEventKind::New => "definition.new",
                 PinEventKind::Changed(_) => "definition.changed",
@@ -227,6 +241,14 @@ impl GatewayEvent {
             }
             GatewayEvent::ConfigRefused { why, .. } => {
                 format!("the config was rejected; the previous config stays active: {why}")
+            }
+            GatewayEvent::CertificateReloaded { names, not_after } => format!(
+                "the certificate was reloaded: {}, valid for {}",
+                names.join(", "),
+                days_left(*not_after)
+            ),
+            GatewayEvent::CertificateRefused { why } => {
+                format!("the new certificate was rejected; the previous one stays in force: {why}")
             }
             GatewayEvent::Definition(event) => event.to_string(),
             GatewayEvent::CallEnded {
@@ -321,6 +343,10 @@ impl GatewayEvent {
                 json!({"by": by, "servers": servers, "rules": rules, "changes": changes, "notes": notes})
             }
             GatewayEvent::ConfigRefused { by, why } => json!({"by": by, "why": why}),
+            GatewayEvent::CertificateReloaded { names, not_after } => {
+                json!({"names": names, "not_after": millis(*not_after)})
+            }
+            GatewayEvent::CertificateRefused { why } => json!({"why": why}),
             GatewayEvent::Definition(event) => {
                 json!({"server": event.server, "kind": event.kind, "name": event.name, "hidden": event.hidden})
             }
@@ -353,6 +379,12 @@ fn seconds(time: Duration) -> String {
         short if short < 9.95 => format!("{short:.1} s"),
         long => format!("{long:.0} s"),
     }
+}
+
+/// Formats the time until a date in whole days.
+fn days_left(end: SystemTime) -> String {
+    let left = end.duration_since(SystemTime::now()).unwrap_or_default();
+    count_of(left.as_secs() / (24 * 3600), "day")
 }
 
 /// Returns the last lines of a server's stderr for a message about its failure.

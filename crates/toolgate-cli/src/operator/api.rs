@@ -16,6 +16,7 @@ pub(crate) use notes::{DefinitionNotes, lines as note_lines};
 pub(crate) use status::sign_in_record;
 
 use crate::{
+    admin::GatewayHealth,
     operator::{
         ConsoleSessions,
         item_view::{self, ITEM_LISTS},
@@ -25,10 +26,12 @@ use crate::{
     runtime::reload::{ConfigReloader, ReloadTrigger},
     servers::ServerSupervisor,
     timestamp::millis,
+    tls::ListenerTls,
 };
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 use std::{
+    net::SocketAddr,
     path::PathBuf,
     sync::Arc,
     time::{Duration, SystemTime},
@@ -47,11 +50,16 @@ pub(crate) struct OperatorApi {
     /// Active snapshot of the config.
     pub(crate) active: Arc<ActiveSnapshot>,
     pub(crate) reloader: Arc<ConfigReloader>,
+    pub(crate) health: Arc<GatewayHealth>,
     /// Server for the operator's own calls, which pass the same layers as all calls.
     pub(crate) server: Arc<ProtocolServer>,
     pub(crate) sessions: Option<Arc<ConsoleSessions>>,
     /// URL of the MCP endpoint; `None` if the gateway serves stdio only.
     pub(crate) endpoint: Option<String>,
+    /// Address of the listener; `None` if the gateway serves stdio only.
+    pub(crate) listen: Option<SocketAddr>,
+    /// TLS of the listener, if it has TLS.
+    pub(crate) tls: Option<Arc<ListenerTls>>,
     pub(crate) data: String,
     /// Command-line options that name this gateway's config and data.
     pub(crate) flags: String,

@@ -6,7 +6,10 @@
 //! The state of the data directory has the digests of both, so a session outlives a restart. It is valid at the
 //! address whose cookie it has. Another gateway of the data directory has another port, and so another cookie.
 
-use crate::{authentication::equal_secrets, operator::control::person, timestamp::millis};
+use crate::{
+    authentication::equal_secrets, operator::control::person, runtime::base_url::BaseUrl,
+    timestamp::millis,
+};
 use ring::digest::{SHA256, digest};
 use serde_json::{Value, json};
 use std::{
@@ -30,7 +33,8 @@ const MAX_CHECK_INTERVAL: Duration = Duration::from_secs(3600);
 
 /// Printed links and browser sessions of the console.
 pub(crate) struct ConsoleSessions {
-    address: String,
+    /// URL of the console.
+    url: String,
     cookie: String,
     links: Mutex<Vec<(ConsoleLink, Instant)>>,
     store: Arc<dyn StateStore>,
@@ -60,16 +64,12 @@ pub(crate) struct ConsoleSession {
 }
 
 impl ConsoleSessions {
-    /// Creates the sessions of the console at that address. The cookie's name has the port, because browsers share
-    /// cookies between ports.
-    pub(crate) fn new(
-        address: std::net::SocketAddr,
-        store: Arc<dyn StateStore>,
-    ) -> ConsoleSessions {
-        let cookie = format!("toolgate_{}", address.port());
+    /// Creates the sessions of the console at that URL. The cookie's name has the port of the listener, because
+    /// browsers share cookies between ports.
+    pub(crate) fn new(base: &BaseUrl, port: u16, store: Arc<dyn StateStore>) -> ConsoleSessions {
         ConsoleSessions {
-            address: format!("http://{address}/"),
-            cookie,
+            url: base.console(),
+            cookie: format!("toolgate_{port}"),
             links: Mutex::default(),
             store,
         }
@@ -91,16 +91,18 @@ impl ConsoleSessions {
             label: (!label.is_empty()).then(|| label.into()),
         };
         add_link(&self.links, link);
-        Ok(format!("{}#token={token}", self.address))
+        Ok(format!("{}#token={token}", self.url))
     }
 
-    /// Exchanges the token of a link for a session; `None` if there is no such link.
+    /// Exchanges the token of a link for a session; `None` if there is no such link. Over TLS, browsers may send its
+    /// cookie over TLS only.
     ///
     /// # Errors
     /// The session cannot be written to the state.
     pub(crate) async fn create_session(
         &self,
         token: &str,
+        is_https: bool,
     ) -> Result<Option<NewConsoleSession>, String> {
         let Some(label) = self.take_link(token) else {
             return Ok(None);
@@ -121,7 +123,7 @@ impl ConsoleSessions {
         );
         written.await.map_err(|e| e.public_message().to_owned())?;
         Ok(Some(NewConsoleSession {
-            cookie: self.set_cookie(&secret, SESSION_LIFETIME),
+            cookie: self.set_cookie(&secret, SESSION_LIFETIME, is_https),
             key,
         }))
     }
@@ -147,12 +149,16 @@ impl ConsoleSessions {
     ///
     /// # Errors
     /// The state cannot be written.
-    pub(crate) async fn end_session(&self, session: &ConsoleSession) -> Result<String, String> {
+    pub(crate) async fn end_session(
+        &self,
+        session: &ConsoleSession,
+        is_https: bool,
+    ) -> Result<String, String> {
         let removed = self
             .store
             .write(SESSIONS_TABLE, &session.id, None, WritePrecondition::Any);
         removed.await.map_err(|e| e.public_message().to_owned())?;
-        Ok(self.set_cookie("", Duration::ZERO))
+        Ok(self.set_cookie("", Duration::ZERO, is_https))
     }
 
     /// Ends all sessions of the data directory and removes the links of this gateway; returns how many sessions ended.
@@ -224,9 +230,10 @@ impl ConsoleSessions {
         digest_of("cookie", &format!("{}={secret}", self.cookie))
     }
 
-    fn set_cookie(&self, secret: &str, life: Duration) -> String {
+    fn set_cookie(&self, secret: &str, life: Duration, is_https: bool) -> String {
+        let secure = if is_https { "; Secure" } else { "" };
         format!(
-            "{}={secret}; Path=/; HttpOnly; SameSite=Strict; Max-Age={}",
+            "{}={secret}; Path=/; HttpOnly; SameSite=Strict; Max-Age={}{secure}",
             self.cookie,
             life.as_secs()
         )
@@ -286,17 +293,20 @@ fn add_link(list: &Mutex<Vec<(ConsoleLink, Instant)>>, link: ConsoleLink) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::Config;
     use toolgate_policy::MemoryStateStore;
 
     fn logins(port: u16, store: &Arc<MemoryStateStore>) -> ConsoleSessions {
-        ConsoleSessions::new(([127, 0, 0, 1], port).into(), store.clone())
+        let config = Config::demo().unwrap();
+        let base = BaseUrl::new(&config, ([127, 0, 0, 1], port).into());
+        ConsoleSessions::new(&base, port, store.clone())
     }
 
     async fn enter(logins: &ConsoleSessions, label: &str) -> (String, String) {
         let link = logins.create_link(label).unwrap();
         let token = link.split_once("#token=").unwrap().1;
         let NewConsoleSession { cookie, key } =
-            logins.create_session(token).await.unwrap().unwrap();
+            logins.create_session(token, false).await.unwrap().unwrap();
         (cookie.split(';').next().unwrap().to_owned(), key)
     }
 
@@ -305,12 +315,18 @@ mod tests {
         let logins = logins(8665, &Arc::default());
         let link = logins.create_link("").unwrap();
         let token = link.strip_prefix("http://127.0.0.1:8665/#token=").unwrap();
-        assert!(logins.create_session("").await.unwrap().is_none());
-        assert!(logins.create_session("wrong").await.unwrap().is_none());
-        let NewConsoleSession { cookie, key } =
-            logins.create_session(token).await.unwrap().unwrap();
+        assert!(logins.create_session("", false).await.unwrap().is_none());
         assert!(
-            logins.create_session(token).await.unwrap().is_none(),
+            logins
+                .create_session("wrong", false)
+                .await
+                .unwrap()
+                .is_none()
+        );
+        let NewConsoleSession { cookie, key } =
+            logins.create_session(token, false).await.unwrap().unwrap();
+        assert!(
+            logins.create_session(token, false).await.unwrap().is_none(),
             "once"
         );
         let pair = cookie.split(';').next().unwrap();
@@ -374,7 +390,7 @@ mod tests {
         let logins = logins(8665, &store);
         let (one, two) = (enter(&logins, "").await, enter(&logins, "").await);
         let session = logins.find_session(&one.0, &one.1).unwrap();
-        let gone = logins.end_session(&session).await.unwrap();
+        let gone = logins.end_session(&session, false).await.unwrap();
         assert!(gone.contains("Max-Age=0"), "{gone}");
         logins.wait_until_ended(&session).await;
         assert!(logins.find_session(&one.0, &one.1).is_none());
@@ -394,7 +410,7 @@ mod tests {
         );
         assert!(logins.find_session(&three.0, &three.1).is_none());
         let token = link.split_once("#token=").unwrap().1;
-        assert!(logins.create_session(token).await.unwrap().is_none());
+        assert!(logins.create_session(token, false).await.unwrap().is_none());
     }
 
     #[tokio::test]

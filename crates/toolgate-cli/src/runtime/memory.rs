@@ -17,6 +17,8 @@ const MIB: u64 = 1 << 20;
 const PROGRAM_BYTES: u64 = 64 * MIB;
 /// Memory of an idle connection or stream: a task with its timers, and short messages.
 const IDLE_TASK_BYTES: u64 = 32 * KIB;
+/// Memory of TLS of a connection: its keys, and buffers for records in both directions.
+const TLS_CONNECTION_BYTES: u64 = 128 * KIB;
 /// Memory of the layers of a call, each with its future.
 const CALL_LAYER_BYTES: u64 = 32 * KIB;
 /// Memory of a server: pipe buffers, queued short messages, short pages of its lists, the end of its stderr.
@@ -70,6 +72,14 @@ pub(crate) fn components(config: &Config) -> Vec<MemoryComponent> {
             multiply(
                 limits.connections,
                 2 * limits.header_bytes as u64 + IDLE_TASK_BYTES,
+            ),
+        ),
+        part(
+            "TLS connections",
+            "with [tls]: connections x 128 KiB",
+            multiply(
+                config.tls.as_ref().map_or(0, |_| limits.connections),
+                TLS_CONNECTION_BYTES,
             ),
         ),
         part(

@@ -1,6 +1,7 @@
 //! Runtime of the gateway: from a config to the pipeline that serves calls.
 
 pub(crate) mod active;
+pub(crate) mod base_url;
 pub(crate) mod call_feed;
 pub(crate) mod compose;
 mod counted_calls;

@@ -4,15 +4,17 @@ use crate::{
     authentication::{Authenticator, CallerTokens, TokenVerifier, http_caller_name},
     config::{Config, IssuerSettings, TokenSource},
     oauth::{IdentityIssuers, SIGN_IN_PATH, SignInInstructions, SignInLinks, SignInPages},
+    runtime::base_url::BaseUrl,
     runtime::call_feed::CallFeed,
     runtime::compose,
     runtime::instructions::VisibleInstructions,
     runtime::search::ToolSearch,
     servers::{ServerLease, ServerSupervisor},
     telemetry::GatewayTelemetry,
+    tls::ListenerTls,
 };
 use std::{
-    net::{Ipv4Addr, Ipv6Addr, SocketAddr},
+    net::SocketAddr,
     path::PathBuf,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
@@ -42,6 +44,8 @@ pub(crate) struct GatewayResources {
     pub(crate) budget: Arc<MemoryBudget>,
     /// Address of the listener, if there is one.
     pub(crate) address: Option<SocketAddr>,
+    /// TLS of the listener, if it has TLS.
+    pub(crate) tls: Option<Arc<ListenerTls>>,
     /// Directory of the stored credentials for servers.
     pub(crate) credentials_dir: PathBuf,
     /// Instructions for signing in to a server.
@@ -105,6 +109,7 @@ impl GatewayResources {
         let door = Arc::new(Authenticator {
             resource: tokens.resource_server.clone(),
             guard: self.host_guard(&config),
+            proxies: Arc::new(config.proxies.clone()),
             requires_credentials: config.requires_authentication(),
             max_rejections: config.limits.auth_failures,
             caller_tokens: config
@@ -220,8 +225,8 @@ impl GatewayResources {
                     .ok()?;
                 base.as_str().to_owned()
             }
-            None if address.ip().is_loopback() && config.allowed_hosts.is_empty() => {
-                format!("http://{address}{SIGN_IN_PATH}")
+            None if config.allowed_hosts.is_empty() && address.ip().is_loopback() => {
+                BaseUrl::new(config, address).with_path(SIGN_IN_PATH)
             }
             None => return None,
         };
@@ -236,7 +241,12 @@ impl GatewayResources {
         let Some(address) = self.address else {
             return HostGuard::loopback(config.listen.port());
         };
-        HostGuard::loopback(address.port())
+        let guard = HostGuard::loopback(address.port());
+        let guard = match &self.tls {
+            Some(_) => guard.over_https(),
+            None => guard,
+        };
+        guard
             .allow_hosts(own_host(address).as_deref())
             .allow_hosts(config.allowed_hosts.iter().map(String::as_str))
             .allow_origins(config.allowed_origins.iter().map(String::as_str))
@@ -266,20 +276,6 @@ impl ConfigSnapshot {
             (false, _) => "local@stdio",
             (true, token) => http_caller_name(token.is_some()),
         })
-    }
-}
-
-/// Returns the URL of the console.
-pub(crate) fn console_url(address: SocketAddr) -> String {
-    format!("http://{}/", connectable(address))
-}
-
-/// Returns an address to which a program on this machine can connect.
-pub(crate) fn connectable(address: SocketAddr) -> SocketAddr {
-    match address {
-        SocketAddr::V4(a) if a.ip().is_unspecified() => (Ipv4Addr::LOCALHOST, a.port()).into(),
-        SocketAddr::V6(a) if a.ip().is_unspecified() => (Ipv6Addr::LOCALHOST, a.port()).into(),
-        address => address,
     }
 }
 

@@ -13,13 +13,14 @@ use crate::{
         ConsoleSessions,
         api::{DefinitionNotes, OperatorApi},
     },
+    runtime::base_url::BaseUrl,
     runtime::call_feed::CallFeed,
     runtime::compose,
     runtime::last_lists::PinnedLists,
     runtime::memory,
     runtime::persistent_tasks::PersistentTasks,
     runtime::reload::ConfigReloader,
-    runtime::snapshot::{GatewayResources, PolicyBackends, connectable, console_url},
+    runtime::snapshot::{GatewayResources, PolicyBackends},
     runtime::{self, active::ActiveSnapshot},
     serve::edge_audit::EdgeAudit,
     serve::gauges::GaugeSource,
@@ -27,13 +28,44 @@ use crate::{
     serve::server_events,
     servers::{ServerOutputs, ServerSupervisor, StderrFiles},
     telemetry::GatewayTelemetry,
+    tls::{ListenerTls, TlsIdentity},
 };
-use std::{net::SocketAddr, sync::Arc};
+use std::{net::SocketAddr, sync::Arc, time::SystemTime};
 use toolgate::edge::{ProtocolServer, ServerCapabilities, TaskOffer, http::HttpEndpoint};
 use toolgate_guardian::Guardian;
 use toolgate_journal::AuditJournal;
 use toolgate_policy::{ApprovalService, AuditRecorder, SecretRedactor, StateStore};
 use toolgate_protocol::memory_budget::MemoryBudget;
+
+/// Address of the gateway's listener, its URL, and its TLS.
+#[derive(Clone)]
+pub(super) struct BoundAddress {
+    pub(super) address: SocketAddr,
+    pub(super) base_url: BaseUrl,
+    pub(super) tls: Option<Arc<ListenerTls>>,
+}
+
+impl BoundAddress {
+    /// Reads the certificate of a listener at that address, if the config names one.
+    ///
+    /// # Errors
+    /// The certificate or its key cannot be used; the message says why.
+    pub(super) fn new(config: &Config, address: SocketAddr) -> Result<BoundAddress, String> {
+        let tls = config.tls.as_ref().map(|settings| {
+            let identity = TlsIdentity::load(settings)?;
+            if let Some(warning) = identity.certificate.expiry_warning(SystemTime::now()) {
+                let text = format!("{}: {warning}", settings.cert.display());
+                event_log::emit(GatewayEvent::Problem { text });
+            }
+            Ok::<_, String>(Arc::new(ListenerTls::new(settings.clone(), identity)))
+        });
+        Ok(BoundAddress {
+            address,
+            base_url: BaseUrl::new(config, address),
+            tls: tls.transpose()?,
+        })
+    }
+}
 
 /// Parts of the running gateway.
 pub(super) struct GatewayParts {
@@ -52,11 +84,11 @@ impl GatewayParts {
         journal: &Arc<AuditJournal>,
         (store, tasks): (Arc<dyn StateStore>, Option<&PersistentTasks>),
         guardian: Arc<Guardian>,
-        address: Option<SocketAddr>,
+        at: Option<BoundAddress>,
         telemetry: &Arc<GatewayTelemetry>,
     ) -> Result<GatewayParts, String> {
         let backends = policy_backends(start, journal, &store, telemetry);
-        let shared = gateway_resources(start, journal, backends, guardian, (address, &store))?;
+        let shared = gateway_resources(start, journal, backends, guardian, (at.as_ref(), &store))?;
         let token = match &start.config.admin.token {
             Some(source) => Some(shared.read_secret(&start.config, source).await?),
             None => None,
@@ -83,26 +115,32 @@ impl GatewayParts {
             None => server,
         };
         let server = Arc::new(with_tasks(server, tasks));
-        let sessions = address
-            .map(|address| Arc::new(ConsoleSessions::new(connectable(address), store.clone())));
+        let sessions = at.as_ref().map(|at| {
+            let port = at.address.port();
+            Arc::new(ConsoleSessions::new(&at.base_url, port, store.clone()))
+        });
+        let health = GatewayHealth::new(journal.clone(), store.clone(), reloader.clone());
+        let health = Arc::new(health);
         let operator = Arc::new(OperatorApi {
             feed,
             approvals,
             supervisor: supervisor.clone(),
             active: active.clone(),
             reloader: reloader.clone(),
+            health: health.clone(),
             server: server.clone(),
             sessions: sessions.clone(),
-            endpoint: address.map(|a| format!("http://{}/mcp", connectable(a))),
+            endpoint: at.as_ref().map(|at| at.base_url.endpoint()),
+            listen: at.as_ref().map(|at| at.address),
+            tls: at.as_ref().and_then(|at| at.tls.clone()),
             data: start.data.display().to_string(),
             flags: option_words(&start.stdio, &["--config", "--data"]),
             credentials_dir: oauth::credentials_dir(&start.data),
             journal: journal.clone(),
             notes: DefinitionNotes::default(),
         });
-        let health = GatewayHealth::new(journal.clone(), store.clone(), reloader.clone());
         let admin = Arc::new(AdminPages {
-            health: Arc::new(health),
+            health,
             registry: telemetry.registry.clone(),
             token,
         });
@@ -201,7 +239,7 @@ fn gateway_resources(
     journal: &Arc<AuditJournal>,
     backends: PolicyBackends,
     guardian: Arc<Guardian>,
-    (address, store): (Option<SocketAddr>, &Arc<dyn StateStore>),
+    (at, store): (Option<&BoundAddress>, &Arc<dyn StateStore>),
 ) -> Result<GatewayResources, String> {
     let pins = backends.pins.clone();
     let last_lists = Arc::new(PinnedLists::new(pins, store.clone()));
@@ -226,9 +264,10 @@ fn gateway_resources(
                 .with_outputs(outputs),
         ),
         budget: MemoryBudget::new(start.config.limits.memory_bytes),
-        address,
+        address: at.map(|at| at.address),
+        tls: at.and_then(|at| at.tls.clone()),
         credentials_dir: oauth::credentials_dir(&start.data),
-        instructions: SignInInstructions::new(address.map(console_url), &start.stdio),
+        instructions: SignInInstructions::new(at.map(|at| at.base_url.console()), &start.stdio),
         sign_in_links: Arc::default(),
         caller_tokens,
     })

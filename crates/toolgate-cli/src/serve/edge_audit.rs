@@ -104,7 +104,12 @@ fn client_gone_record(
 }
 
 fn rejection_record(refused: Rejection) -> AuditEntry {
-    AuditEntry::new(AuditEvent::DENY)
+    let entry = AuditEntry::new(AuditEvent::DENY);
+    let entry = match refused.address {
+        Some(address) => entry.with("addr", address.to_canonical().to_string()),
+        None => entry,
+    };
+    entry
         .with("caller", refused.caller.name())
         .with("transport", refused.transport)
         .with("method", refused.method.unwrap_or_default())

@@ -1,14 +1,17 @@
 //! HTTP listener: one bounded accept loop, with timeouts for headers and for draining.
 
+mod connection;
 mod connection_counts;
 
+use crate::{
+    proxy::{ClientConnection, TrustedProxies},
+    tls::TlsHandshakes,
+};
+use connection::{AcceptedConnection, InvalidProxyHeaders, ListenerParts};
 use connection_counts::ConnectionCounts;
-use hyper::{body::Incoming, server::conn::http1, service::service_fn};
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper::body::Incoming;
 use std::{
-    convert::Infallible,
     future::Future,
-    net::IpAddr,
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering::Relaxed},
@@ -16,7 +19,7 @@ use std::{
     time::Duration,
 };
 use tokio::{
-    net::{TcpListener, TcpStream},
+    net::TcpListener,
     sync::{Semaphore, watch},
     task::JoinSet,
 };
@@ -41,12 +44,15 @@ pub(crate) struct ListenLimits {
 
 /// Handler of the requests of a listener.
 pub(crate) trait RequestHandler: Send + Sync + 'static {
-    /// Answers a request from that client address.
+    /// Answers a request on a connection of that peer.
     fn answer(
         &self,
-        from: IpAddr,
+        peer: ClientConnection,
         request: http::Request<Incoming>,
     ) -> impl Future<Output = http::Response<Body>> + Send;
+
+    /// Returns the trusted proxies in front of the listener.
+    fn proxies(&self) -> Arc<TrustedProxies>;
 
     /// Returns the number of open connections of the listener.
     fn connections(&self) -> &Arc<AtomicUsize>;
@@ -70,7 +76,7 @@ impl Drop for OpenConnection {
 
 /// Serves until `stop` resolves, then waits for running requests within the drain timeout.
 pub(crate) async fn serve(
-    listener: TcpListener,
+    (listener, tls): (TcpListener, Option<TlsHandshakes>),
     routes: Arc<impl RequestHandler>,
     limits: ListenLimits,
     stop: impl Future<Output = ()>,
@@ -78,7 +84,13 @@ pub(crate) async fn serve(
     let places = Arc::new(Semaphore::new(limits.max_connections));
     let (stopping, stopped) = watch::channel(false);
     let mut connections = JoinSet::new();
-    let addresses = ConnectionCounts::default();
+    let shared = Arc::new(ListenerParts {
+        routes,
+        tls,
+        limits,
+        addresses: ConnectionCounts::default(),
+        invalid_proxy_headers: InvalidProxyHeaders::default(),
+    });
     let mut stop = std::pin::pin!(stop);
     loop {
         // At the limit, nothing is accepted until a connection ends.
@@ -92,15 +104,15 @@ pub(crate) async fn serve(
         };
         match accepted {
             Ok((stream, from)) => {
-                // The address has too many connections: close this one without a response.
-                let Some(own) = addresses.count(from.ip(), limits.max_per_address) else {
+                // At a limit of its own, the connection is closed without a response.
+                let Some(accepted) = AcceptedConnection::new(&shared, stream, from.ip()) else {
                     continue;
                 };
-                let (routes, stopped) = (routes.clone(), stopped.clone());
-                let open = OpenConnection::count(routes.connections());
+                let stopped = stopped.clone();
+                let open = OpenConnection::count(shared.routes.connections());
                 connections.spawn(async move {
-                    connection((stream, from.ip()), routes, limits, stopped).await;
-                    drop((place, own, open));
+                    accepted.run(stopped).await;
+                    drop((place, open));
                 });
             }
             // Usually the process is out of file descriptors. Retry after other connections had time to close.
@@ -114,31 +126,4 @@ pub(crate) async fn serve(
         while connections.join_next().await.is_some() {}
     })
     .await;
-}
-
-async fn connection(
-    (stream, from): (TcpStream, IpAddr),
-    routes: Arc<impl RequestHandler>,
-    limits: ListenLimits,
-    mut stopped: watch::Receiver<bool>,
-) {
-    let _ = stream.set_nodelay(true);
-    let service = service_fn(move |request: http::Request<Incoming>| {
-        let routes = routes.clone();
-        async move { Ok::<_, Infallible>(routes.answer(from, request).await) }
-    });
-    let connection = http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(limits.header_timeout)
-        .max_buf_size(limits.max_head_bytes)
-        .max_headers(limits.max_headers)
-        .serve_connection(TokioIo::new(stream), service);
-    let mut connection = std::pin::pin!(connection);
-    tokio::select! {
-        // The connection has ended. Requests that ran on it are cancelled.
-        _ = connection.as_mut() => return,
-        _ = stopped.wait_for(|stop| *stop) => {}
-    }
-    connection.as_mut().graceful_shutdown();
-    let _ = connection.await;
 }

@@ -6,6 +6,7 @@
 //! - `gauges`: state of the gateway, for metrics.
 //! - `console_events`: events for the console.
 //! - `server_events`, `approval_events`: events for the audit log and the event log.
+//! - `service_manager`: listeners that systemd opened, and notifications to it.
 //! - `signals`: signals for shutdown and reload.
 
 mod admin_listener;
@@ -17,6 +18,7 @@ mod gauges;
 pub(crate) mod http_server;
 pub(crate) mod routes;
 mod server_events;
+mod service_manager;
 mod signals;
 mod transports;
 
@@ -28,7 +30,8 @@ use crate::{
     runtime::seal_keys,
     telemetry::GatewayTelemetry,
 };
-use build::GatewayParts;
+use build::{BoundAddress, GatewayParts};
+use service_manager::InheritedListeners;
 use std::{
     io,
     net::SocketAddr,
@@ -68,8 +71,12 @@ pub(crate) struct StartOptions {
 /// The message says what prevents the start and what to do.
 pub(crate) fn run(start: StartOptions) -> Result<(), String> {
     // Bind first: if the port is in use, the data directory must stay untouched.
+    let mut inherited = InheritedListeners::take()?;
     let listener = match &start.transport {
-        GatewayTransport::Http(address) => Some(listen(*address)?),
+        GatewayTransport::Http(address) => Some(match inherited.listener(*address, true) {
+            Some(listener) => listener,
+            None => listen(*address)?,
+        }),
         GatewayTransport::Stdio => None,
     };
     make_private(&start.data).map_err(|e| {
@@ -78,7 +85,15 @@ pub(crate) fn run(start: StartOptions) -> Result<(), String> {
             start.data.display()
         )
     })?;
-    let admin = start.config.admin.listen.map(listen).transpose()?;
+    let admin = start
+        .config
+        .admin
+        .listen
+        .map(|address| match inherited.listener(address, false) {
+            Some(listener) => Ok(listener),
+            None => listen(address),
+        });
+    let admin = admin.transpose()?;
     let telemetry = GatewayTelemetry::new(&start.config.telemetry)?;
     let journal = open_journal(&start, &telemetry)?;
     let store = DatabaseStore::open(start.data.join("state"), StoreLimits::default());
@@ -167,10 +182,11 @@ async fn serve(
         listener.map_err(|e| format!("cannot listen for connections: {e}; restart toolgate"))
     };
     let (listener, admin) = (to_tokio(listener)?, to_tokio(admin)?);
+    let at = address.map(|address| BoundAddress::new(&start.config, address));
+    let at = at.transpose()?;
     let stores = (store.clone(), tasks);
     let processes = guardian.clone();
-    let parts =
-        GatewayParts::build(&start, &journal, stores, processes, address, &telemetry).await?;
+    let parts = GatewayParts::build(&start, &journal, stores, processes, at, &telemetry).await?;
     let keys = seal_keys::current_keys(store.as_ref()).await?;
     let set = parts.server.set_seal_keys(&keys);
     set.map_err(|e| e.public_message().to_owned())?;
@@ -180,6 +196,7 @@ async fn serve(
     // A program that reads the banner may send a signal at once, so install the handlers first.
     let (hangup, stop) = (signals::hangup()?, signals::stop()?);
     parts.announce(&start, address);
+    service_manager::notify_ready();
     let result = tokio::select! {
         result = parts.serve_transport(&start, listener, stop) => result,
         () = control.serve(parts.operator.clone()) => Ok(()),

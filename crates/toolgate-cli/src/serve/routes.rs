@@ -12,6 +12,7 @@ use crate::{
     },
     console::WebConsole,
     oauth::SIGN_IN_PATH,
+    proxy::{ClientConnection, TrustedProxies},
     responses::text_response,
     runtime::active::ActiveSnapshot,
     serve::{edge_audit::EdgeAudit, http_server::RequestHandler},
@@ -21,7 +22,6 @@ use futures_util::FutureExt;
 use http::{HeaderValue, Method, Request, Response, StatusCode, header};
 use hyper::body::Incoming;
 use std::{
-    net::IpAddr,
     pin::pin,
     sync::{Arc, atomic::AtomicUsize},
 };
@@ -29,7 +29,7 @@ use toolgate::{
     Caller,
     edge::{
         Rejection, RejectionLog,
-        http::{Body, HttpEndpoint, protected},
+        http::{Body, ClientAddress, HttpEndpoint, protected},
     },
 };
 use toolgate_policy::keys::ApiKeys;
@@ -80,25 +80,30 @@ fn isolate(response: &mut Response<Body>) {
 }
 
 impl RequestHandler for HttpRoutes {
-    async fn answer(&self, from: IpAddr, request: Request<Incoming>) -> Response<Body> {
+    async fn answer(&self, peer: ClientConnection, request: Request<Incoming>) -> Response<Body> {
         // Probes need no credentials, and name the address of the machine as the host.
         if self.serves_admin && admin::is_health_page(request.uri().path()) {
             return self.admin.answer(&request, false);
         }
         // Do not hold the whole snapshot: a request may be a stream that lives for long.
         let door = self.active.snapshot().authenticator.clone();
+        let from = door.proxies.client_of(peer, request.headers());
         let ours = !matches!(request.uri().path(), MCP_PATH | SSE_PATH | MESSAGES_PATH)
             && !door
                 .resource
                 .as_ref()
                 .is_some_and(|r| r.is_metadata_path(request.uri().path()));
-        let mut response = match door.guard.check(&request) {
+        let allowed = match from.is_https && !peer.is_https {
+            true => door.guard.check_behind_https_proxy(&request),
+            false => door.guard.check(&request),
+        };
+        let mut response = match allowed {
             Ok(()) => self.answer_with_cors(&door, from, request).await,
             Err(denied) => {
                 self.telemetry
                     .http_rejections
                     .increment(&["host_or_origin"]);
-                self.audit_rejection(&request, denied.reason()).await;
+                self.audit_rejection(from, &request, denied.reason()).await;
                 text_response(StatusCode::FORBIDDEN, denied.reason())
             }
         };
@@ -112,6 +117,10 @@ impl RequestHandler for HttpRoutes {
         response
     }
 
+    fn proxies(&self) -> Arc<TrustedProxies> {
+        self.active.snapshot().authenticator.proxies.clone()
+    }
+
     fn connections(&self) -> &Arc<AtomicUsize> {
         &self.connections
     }
@@ -123,7 +132,7 @@ impl HttpRoutes {
     async fn answer_with_cors(
         &self,
         door: &Authenticator,
-        from: IpAddr,
+        from: ClientConnection,
         request: Request<Incoming>,
     ) -> Response<Body> {
         let page = door.guard.allowed_origin(&request);
@@ -150,7 +159,7 @@ impl HttpRoutes {
     async fn route(
         &self,
         door: &Authenticator,
-        from: IpAddr,
+        from: ClientConnection,
         request: Request<Incoming>,
     ) -> Response<Body> {
         match (request.method(), request.uri().path()) {
@@ -180,7 +189,7 @@ impl HttpRoutes {
                 Box::pin(self.sign_in(door, from, request)).await
             }
             (_, path) if path.starts_with("/console/") => {
-                Box::pin(self.console.answer(request)).await
+                Box::pin(self.console.answer(from, request)).await
             }
             _ => text_response(
                 StatusCode::NOT_FOUND,
@@ -192,10 +201,17 @@ impl HttpRoutes {
     async fn authenticate_mcp(
         &self,
         door: &Authenticator,
-        from: IpAddr,
-        request: Request<Incoming>,
+        from: ClientConnection,
+        mut request: Request<Incoming>,
     ) -> Response<Body> {
-        let over = self.rejections.is_limited(from, door.max_rejections);
+        // The address of this machine says nothing.
+        if !from.address.to_canonical().is_loopback() {
+            let address = ClientAddress(from.address);
+            request.extensions_mut().insert(address);
+        }
+        let over = self
+            .rejections
+            .is_limited(from.address, door.max_rejections);
         let at = (request.method(), request.uri().path());
         let entered = door.authenticate(at, request.headers(), &self.keys, over);
         let AuthenticatedCaller {
@@ -246,7 +262,7 @@ impl HttpRoutes {
     async fn reject(
         &self,
         door: &Authenticator,
-        from: IpAddr,
+        from: ClientConnection,
         request: &Request<Incoming>,
         out: AuthRejection,
     ) -> Response<Body> {
@@ -259,17 +275,22 @@ impl HttpRoutes {
         self.telemetry.http_rejections.increment(&[reason]);
         match out.class {
             AuthRejectionClass::Missing => {
-                self.audit_rejection(request, &out.reason).await;
+                self.audit_rejection(from, request, &out.reason).await;
                 return rejection_response(&out);
             }
             // The address has too many rejections already, and that was audited.
             AuthRejectionClass::RateLimited => return rejection_response(&out),
             AuthRejectionClass::Invalid | AuthRejectionClass::Malformed => {}
         }
-        let attempt = self.rejections.count_rejection(from, door.max_rejections);
+        let attempt = self
+            .rejections
+            .count_rejection(from.address, door.max_rejections);
         match attempt {
-            RejectionEffect::WithinLimit => self.audit_rejection(request, &out.reason).await,
-            RejectionEffect::FirstAbove => self.audit_rejection(request, RATE_LIMITED_REASON).await,
+            RejectionEffect::WithinLimit => self.audit_rejection(from, request, &out.reason).await,
+            RejectionEffect::FirstAbove => {
+                self.audit_rejection(from, request, RATE_LIMITED_REASON)
+                    .await
+            }
             RejectionEffect::Above => {}
         }
         if attempt == RejectionEffect::WithinLimit {
@@ -284,13 +305,20 @@ impl HttpRoutes {
         response
     }
 
-    async fn audit_rejection(&self, request: &Request<Incoming>, reason: &str) {
+    async fn audit_rejection(
+        &self,
+        from: ClientConnection,
+        request: &Request<Incoming>,
+        reason: &str,
+    ) {
         // Page loads and probes are not audited. Only a POST to the endpoint may have been a call, and a POST that
         // begins a sign-in carries credentials as well.
         let path = request.uri().path();
         let aims = matches!(path, MCP_PATH | MESSAGES_PATH) || path.starts_with(SIGN_IN_PATH);
         if aims && request.method() == Method::POST {
-            let rejection = Rejection::new(Caller::new("unknown@http"), "http", reason);
+            let mut rejection = Rejection::new(Caller::new("unknown@http"), "http", reason);
+            rejection.address =
+                Some(from.address).filter(|from| !from.to_canonical().is_loopback());
             self.edge_audit.rejected(rejection).await;
         }
     }

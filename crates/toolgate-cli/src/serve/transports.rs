@@ -1,8 +1,12 @@
 //! Transports to callers, until the gateway stops.
 
 use super::admin_listener::AdminListener;
+use super::service_manager;
 use super::{GatewayParts, StartOptions};
-use crate::serve::http_server::{self, ListenLimits};
+use crate::{
+    serve::http_server::{self, ListenLimits},
+    tls::{HandshakeLimits, TlsHandshakes},
+};
 use std::{sync::Arc, time::Duration};
 use tokio::net::TcpListener;
 use toolgate::{
@@ -42,6 +46,15 @@ impl GatewayParts {
                     header_timeout: Duration::from_secs(start.config.limits.header_seconds),
                     drain_timeout: drain,
                 };
+                let tls = self.operator.tls.clone().map(|tls| {
+                    TlsHandshakes::new(
+                        tls,
+                        HandshakeLimits {
+                            max_handshakes: start.config.limits.tls_handshakes,
+                            timeout: Duration::from_secs(start.config.limits.tls_handshake_seconds),
+                        },
+                    )
+                });
                 let (endpoint, server) = (routes.endpoint.clone(), self.server.clone());
                 let operator = self.operator.clone();
                 let stop = async {
@@ -50,12 +63,13 @@ impl GatewayParts {
                         () = sweep(&endpoint) => {}
                     }
                     self.admin.health.drain();
+                    service_manager::notify_stopping(drain);
                     operator.record_drain();
                     // Streams end, and so do calls that wait for an approval. Running calls may complete within the
                     // drain timeout.
                     server.close();
                 };
-                http_server::serve(listener, routes.clone(), limits, stop).await;
+                http_server::serve((listener, tls), routes.clone(), limits, stop).await;
                 endpoint.close();
                 Ok(())
             }
@@ -95,7 +109,7 @@ impl GatewayParts {
             connections: Arc::default(),
         };
         http_server::serve(
-            listener,
+            (listener, None),
             Arc::new(pages),
             ADMIN_LIMITS,
             std::future::pending(),

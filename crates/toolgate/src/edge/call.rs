@@ -8,7 +8,10 @@ use super::{
     response::{self, RequestResult},
     tasks,
 };
-use std::sync::{Arc, OnceLock};
+use std::{
+    net::IpAddr,
+    sync::{Arc, OnceLock},
+};
 use toolgate_core::{
     Call, CallReporter, CallSpan, Caller, ClientCapabilities, DecisionLog, Error, ErrorKind,
     HeldPermits, RequestInfo, Round, TransportParts,
@@ -41,6 +44,8 @@ pub(crate) struct RequestContext {
     pub(crate) session_tasks: Option<Arc<tasks::SessionTasks>>,
     /// The decision log of the call, shared with the code that cancels it.
     pub(crate) decision_log: DecisionLog,
+    /// The address of the client, if the transport knows one.
+    pub(crate) address: Option<IpAddr>,
     /// The parts of the request that only its transport knows.
     pub(crate) transport_parts: Option<TransportParts>,
     /// The trace context of the HTTP request, if it differs from that of the message.
@@ -49,10 +54,11 @@ pub(crate) struct RequestContext {
     pub(crate) span: OnceLock<Arc<dyn CallSpan>>,
 }
 
-/// The sender of a message: its caller, and the parts of the request that only its transport knows.
+/// The sender of a message: its caller, its address, and the parts of the request that only its transport knows.
 #[derive(Clone)]
 pub(crate) struct MessageSender {
     pub(crate) caller: Caller,
+    pub(crate) address: Option<IpAddr>,
     pub(crate) transport_parts: Option<TransportParts>,
     /// The trace context of the HTTP request, if it has one.
     pub(crate) transport_trace: Option<TraceContext>,
@@ -62,6 +68,7 @@ impl From<Caller> for MessageSender {
     fn from(caller: Caller) -> MessageSender {
         MessageSender {
             caller,
+            address: None,
             transport_parts: None,
             transport_trace: None,
         }
@@ -327,6 +334,7 @@ impl RequestContext {
         info.transport = self.transport;
         info.client = self.client.clone();
         info.request = Some(id.json().as_str().to_owned());
+        info.address = self.address;
         info.transport_parts = self.transport_parts.clone();
         call.request_info = Arc::new(info);
         call
@@ -339,6 +347,7 @@ impl RequestContext {
             method: Some(method.to_owned()),
             tool: tool.map(str::to_owned),
             reason: reason.to_owned(),
+            address: self.address,
         }
     }
 }

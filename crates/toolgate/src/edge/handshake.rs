@@ -98,6 +98,7 @@ impl InitializedClient {
             received_lists: None,
             session_tasks: telling.tasks.clone(),
             decision_log: DecisionLog::default(),
+            address: None,
             transport_parts: None,
             transport_trace: None,
             span: OnceLock::new(),
@@ -269,6 +270,7 @@ impl InitializedClient {
         // Boxed, because the future of the request is moved as it is made.
         let mut context = Box::new(self.context.clone());
         context.caller = sender.caller;
+        context.address = sender.address;
         context.transport_parts = sender.transport_parts;
         context.decision_log = trail;
         context.log_level = *self

@@ -41,6 +41,7 @@ pub async fn call_in_process(
         received_lists: None,
         session_tasks: None,
         decision_log: DecisionLog::default(),
+        address: None,
         transport_parts: None,
         transport_trace: None,
         span: OnceLock::new(),

@@ -8,7 +8,7 @@ use super::{
     tasks::TaskTable,
 };
 use crate::seal::Seal;
-use std::{sync::Arc, time::Duration};
+use std::{net::IpAddr, sync::Arc, time::Duration};
 use tokio::sync::watch;
 use toolgate_core::{BoxFuture, Caller, CancelReason, Error, OperationObserver, Service};
 use toolgate_policy::{StateClock, StateStore};
@@ -393,6 +393,7 @@ impl ProtocolServer {
             method: Some(method.to_owned()),
             tool,
             reason: why.message.clone(),
+            address: None,
         })
         .await;
     }
@@ -609,6 +610,8 @@ pub struct Rejection {
     pub tool: Option<String>,
     /// Reason for the rejection, without any text from the caller.
     pub reason: String,
+    /// Address of the client, if its transport knows one.
+    pub address: Option<IpAddr>,
 }
 
 impl Rejection {
@@ -620,6 +623,7 @@ impl Rejection {
             method: None,
             tool: None,
             reason: reason.into(),
+            address: None,
         }
     }
 }

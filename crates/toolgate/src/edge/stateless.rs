@@ -47,6 +47,7 @@ pub(crate) fn request_context(
         received_lists: None,
         session_tasks: None,
         decision_log: DecisionLog::default(),
+        address: None,
         transport_parts: None,
         transport_trace: None,
         span: OnceLock::new(),

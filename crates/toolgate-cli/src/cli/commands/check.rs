@@ -18,15 +18,35 @@ use crate::{
     runtime::compose,
     runtime::memory::{self, MemoryOutput},
     runtime::offline::{DefinitionChoice, OfflineView},
+    tls::{TlsIdentity, host_mismatches},
 };
 use schemars::JsonSchema;
 use serde::Serialize;
-use std::{path::Path, process::ExitCode};
+use std::{path::Path, process::ExitCode, time::SystemTime};
 use toolgate_core::{DefinitionNote, Item, ItemKind, NoteAction, visible, visible_line};
 use toolgate_protocol::plural::count_of;
 
 /// Maximum number of names in one line.
 const MAX_LISTED_NAMES: usize = 8;
+
+/// Returns notes about the certificate of the listener.
+///
+/// # Errors
+/// The certificate or its key cannot be used, so the gateway would not start.
+fn certificate_notes(config: &Config) -> Result<Vec<String>> {
+    let Some(settings) = &config.tls else {
+        return Ok(Vec::new());
+    };
+    let certificate = TlsIdentity::load(settings)
+        .map_err(CommandError::Usage)?
+        .certificate;
+    let dates = certificate.expiry_warning(SystemTime::now());
+    let dates = dates.map(|why| format!("{}: {why}", settings.cert.display()));
+    Ok(dates
+        .into_iter()
+        .chain(host_mismatches(config, &certificate))
+        .collect())
+}
 
 /// Checks a config. Exit code: 0 the config is valid, 1 a server cannot start, could not be contacted or, with `--strict`, there is
 /// something to report, 2 the config is invalid.
@@ -36,7 +56,10 @@ pub(super) fn run(place: &DataLocation<'_>, wanted: &CheckOptions) -> Result<Exi
     config.check_tokens().map_err(usage)?;
     config.overrides().map_err(usage)?;
     let mut found = CheckFindings {
-        notes: unreachable_lint::notes(&config.rules),
+        notes: certificate_notes(&config)?
+            .into_iter()
+            .chain(unreachable_lint::notes(&config.rules))
+            .collect(),
         unchecked: config.notes.clone(),
         ..CheckFindings::default()
     };

@@ -12,6 +12,7 @@ use crate::{
         ConnectionRecord, ConnectionStore, HOSTS, Host, HostDocument, HostEntryValue, HostPlaces,
         HostScope, HostTarget, StoredServer, TakenServer, digest_digits, http_entry, process_entry,
     },
+    runtime::base_url::BaseUrl,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -225,7 +226,7 @@ fn gateway_entry(
                 .to_owned(),
         ));
     }
-    let url = format!("http://{}/mcp", config.listen);
+    let url = BaseUrl::new(&config, config.listen).endpoint();
     http_entry(host, &url, options.token_env.as_deref()).map_err(CommandError::Usage)
 }
 

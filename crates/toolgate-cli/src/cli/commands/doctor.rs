@@ -3,6 +3,7 @@
 //! Each check is a function in a file of its own. A new one is a line in [`CHECKS`].
 
 mod bundle;
+mod certificate;
 mod clock;
 mod config;
 mod data;
@@ -122,6 +123,7 @@ const CHECKS: &[DoctorCheck] = &[
     ("data", data::check),
     ("clock", clock::check),
     ("listen", listen::check),
+    ("tls", certificate::check),
     ("gateway", gateways::check),
     ("host", hosts::check),
     ("hook", hooks::check),

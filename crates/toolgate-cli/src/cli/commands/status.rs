@@ -22,7 +22,9 @@ const MIN_CLOCK_LEAD_SECONDS: u64 = 60;
 
 /// Prints the status of each gateway. Fails if one cannot write its audit log, if damage to it is not acknowledged, or
 /// if a server is down.
-pub(super) fn run(gateways: &GatewaySockets, json: bool) -> Result<ExitCode> {
+///
+/// With `ready`, it prints only the reasons for which a gateway cannot serve calls, and fails if there are any.
+pub(super) fn run(gateways: &GatewaySockets, ready: bool, json: bool) -> Result<ExitCode> {
     let mut all = Vec::new();
     for answer in gateways.request_all("status", &json!({}))? {
         match answer {
@@ -31,6 +33,17 @@ pub(super) fn run(gateways: &GatewaySockets, json: bool) -> Result<ExitCode> {
                 return Err(CommandError::Failure(why));
             }
         }
+    }
+    if ready {
+        let reasons = all.iter().flat_map(|status| &status.not_ready);
+        let reasons: Vec<String> = reasons
+            .map(|why| format!("{}\n", visible_line(why)))
+            .collect();
+        print(&reasons.concat())?;
+        return Ok(match reasons.is_empty() {
+            true => ExitCode::SUCCESS,
+            false => ExitCode::FAILURE,
+        });
     }
     match json {
         true => print_json(&all)?,
@@ -52,6 +65,13 @@ fn table(status: &StatusOutput) -> OutputTable {
     table.add_line(format!("{endpoint} of toolgate {version}"));
     let mut line = |name: &str, value: &str| table.add([format!("  {name}"), value.to_owned()]);
     line("data", &visible(&status.data));
+    if let Some(certificate) = &status.certificate {
+        let names = visible(&certificate.names.join(", "));
+        match &certificate.warning {
+            Some(warning) => line("certificate", &format!("{names}: {}", visible(warning))),
+            None => line("certificate", &names),
+        }
+    }
     line(
         "policy",
         &visible(status.config.hash.as_deref().unwrap_or_default()),

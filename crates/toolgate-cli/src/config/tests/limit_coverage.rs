@@ -26,6 +26,7 @@ const TASKS: &str = "crates/toolgate/tests/it/tasks/holding.rs";
 const ASKING: &str = "crates/toolgate-auth/src/resource/tests/asking.rs";
 const AWAY: &str = "crates/toolgate-auth/src/resource/tests/away.rs";
 const FETCH: &str = "crates/toolgate-auth/src/fetch/tests.rs";
+const TLS: &str = "crates/toolgate-cli/tests/it/tls.rs";
 const DURABILITY: &str = "crates/toolgate-journal/tests/it/durability.rs";
 
 const LIMIT_TESTS: &[(&str, &str, &str)] = &[
@@ -312,6 +313,16 @@ const LIMIT_TESTS: &[(&str, &str, &str)] = &[
         "exceeding_introspections_wait_and_are_not_invalid",
     ),
     ("proofs", ASKING, "rejects_one_proof_too_many"),
+    (
+        "tls_handshake_seconds",
+        TLS,
+        "handshakes_are_bounded_in_number_and_time",
+    ),
+    (
+        "tls_handshakes",
+        TLS,
+        "handshakes_are_bounded_in_number_and_time",
+    ),
     (
         "connections_per_address",
         FLOODS,

@@ -6,6 +6,7 @@ use crate::{
     timestamp::millis,
 };
 use serde_json::{Value, json};
+use std::time::SystemTime;
 use toolgate::auth::resource::IssuerStatus;
 use toolgate_journal::{AuditEntry, AuditEvent, JournalHealth};
 use toolgate_policy::{Approver, sanitize_entry};
@@ -48,6 +49,17 @@ impl OperatorApi {
         issuers.map(one).collect()
     }
 
+    /// Returns the names and the end of the listener's certificate; null without TLS.
+    fn certificate(&self) -> Value {
+        self.tls.as_ref().map_or(Value::Null, |tls| {
+            let certificate = tls.certificate();
+            json!({
+                "names": certificate.names, "not_after": millis(certificate.not_after),
+                "sha256": certificate.fingerprint, "warning": certificate.expiry_warning(SystemTime::now()),
+            })
+        })
+    }
+
     /// Returns the short status of the gateway.
     pub(super) fn status(&self) -> Value {
         let open = self.pending_approvals().as_array().map_or(0, Vec::len);
@@ -55,6 +67,8 @@ impl OperatorApi {
         let disabled = plan.config.disabled_servers.iter().map(|server| &server.id);
         json!({
             "version": env!("CARGO_PKG_VERSION"), "disabled": disabled.collect::<Vec<_>>(), "endpoint": self.endpoint.as_deref().unwrap_or("stdio"),
+            "listen": self.listen.map(|listen| listen.to_string()), "certificate": self.certificate(),
+            "not_ready": self.health.problems(),
             "data": self.data, "record": self.audit_status(), "servers": self.server_status(), "issuers": self.issuers(),
             "policy": self.reloader.status(), "waiting": open, "keys_ending": self.expiring_keys(),
             "flags": self.flags, "clock_ahead_seconds": self.approvals.clock().ahead().as_secs(),

@@ -1,10 +1,12 @@
 //! Reload of the config while the gateway runs: applied as a whole, or not at all.
 //!
 //! - [`ConfigReloader`]: reads the config, audits the result, and swaps the snapshot.
+//! - `certificate`: the certificate of the listener.
 //! - `config_changes`: differences between the old and the new config.
 //! - `start_only`: settings that stay as they were at the start.
 //! - `watch`: triggers of a reload.
 
+mod certificate;
 mod config_changes;
 mod start_only;
 mod watch;
@@ -16,6 +18,7 @@ use crate::{
     runtime::snapshot::{ConfigSnapshot, GatewayResources},
     timestamp::millis,
 };
+use certificate::NewIdentity;
 use serde_json::{Value, json};
 use std::{
     net::SocketAddr,
@@ -45,6 +48,14 @@ struct LastReload {
     /// Reason for which the config was rejected.
     rejection: Option<String>,
     notes: Vec<String>,
+}
+
+/// A config that was read again, ready to be activated.
+struct ReloadedConfig {
+    snapshot: ConfigSnapshot,
+    notes: Vec<String>,
+    /// New identity of the listener, if it has changed.
+    identity: Option<NewIdentity>,
 }
 
 /// Trigger of a reload.
@@ -152,21 +163,26 @@ impl ConfigReloader {
         &self,
         config: Config,
         before: &ConfigSnapshot,
-    ) -> Result<(ConfigSnapshot, Vec<String>), String> {
+    ) -> Result<ReloadedConfig, String> {
         let mut notes = config.notes.clone();
         notes.extend(start_only::notes(
             self.config_listen,
             &self.start_config,
             &config,
         ));
-        let plan = self.resources.build_snapshot(config, Some(before)).await?;
-        Ok((plan, notes))
+        let identity = self.read_identity(&config)?;
+        let snapshot = self.resources.build_snapshot(config, Some(before)).await?;
+        Ok(ReloadedConfig {
+            snapshot,
+            notes,
+            identity,
+        })
     }
 
     /// Activates a snapshot after the reload is audited.
     async fn apply(
         &self,
-        made: Result<(ConfigSnapshot, Vec<String>), String>,
+        made: Result<ReloadedConfig, String>,
         new: Option<String>,
         before: &ConfigSnapshot,
         because: ReloadTrigger,
@@ -176,9 +192,9 @@ impl ConfigReloader {
             .with("old", before.config_hash())
             .with("new", new.unwrap_or_default());
         let entry = match &made {
-            Ok((_, notes)) => entry
+            Ok(new) => entry
                 .with("verdict", "taken")
-                .with("notes", notes.join("; ")),
+                .with("notes", new.notes.join("; ")),
             Err(why) => entry.with("verdict", "refused").with("why", why.as_str()),
         };
         let recorded = match self.resources.backends.recorder.journal() {
@@ -187,9 +203,12 @@ impl ConfigReloader {
         };
         let unrecorded = |error| format!("the reload cannot be recorded in the audit log: {error}");
         let taken = match (made, recorded.map_err(unrecorded)) {
-            (Ok((plan, notes)), Ok(())) => {
-                self.activate(plan);
-                Ok(notes)
+            (Ok(new), Ok(())) => {
+                self.activate(new.snapshot);
+                if let Some(identity) = new.identity {
+                    self.activate_identity(identity);
+                }
+                Ok(new.notes)
             }
             (Err(why), _) | (Ok(_), Err(why)) => Err(why),
         };

@@ -48,6 +48,8 @@ const START_ONLY_LIMITS: &[&str] = &[
     "header_seconds",
     "body_seconds",
     "connections",
+    "tls_handshake_seconds",
+    "tls_handshakes",
     "audit_queue",
     "audit_queue_bytes",
     "audit_batch",
@@ -63,6 +65,12 @@ pub(super) fn notes(listen: SocketAddr, first: &Config, now: &Config) -> Vec<Str
             "listen is {} now; restart toolgate to listen there",
             now.listen
         ));
+    }
+    if now.tls.is_some() != first.tls.is_some() {
+        notes.push(match now.tls.is_some() {
+            true => "[tls] is new; restart toolgate to serve over TLS".to_owned(),
+            false => "[tls] was removed; restart toolgate to serve without TLS".to_owned(),
+        });
     }
     if now.data != first.data {
         notes.push("data is another directory now; restart toolgate to use it".to_owned());

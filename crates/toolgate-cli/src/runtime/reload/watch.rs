@@ -1,6 +1,7 @@
-//! Triggers of a reload: SIGHUP, and a changed config file.
+//! Triggers of a reload: SIGHUP, a changed config file, and a changed certificate.
 
 use super::{ConfigReloader, ReloadTrigger};
+use crate::config::TlsSettings;
 use std::{os::unix::fs::MetadataExt, path::Path, time::Duration};
 use tokio::{signal::unix::Signal, time::MissedTickBehavior};
 
@@ -40,6 +41,8 @@ impl ConfigReloader {
         // The file may have changed since it was read at the start, so its metadata counts as unknown. The same
         // content is no change.
         let (mut known, mut seen) = (None, look());
+        let look_tls = || self.certificate_files();
+        let (mut known_tls, mut seen_tls) = (Vec::new(), look_tls());
         loop {
             tokio::select! {
                 told = hangup.recv() => {
@@ -58,9 +61,24 @@ impl ConfigReloader {
                         let _ = self.reload(ReloadTrigger::File).await;
                     }
                     seen = now;
+                    let now = look_tls();
+                    if now != known_tls && now == seen_tls {
+                        known_tls.clone_from(&now);
+                        self.reload_certificate();
+                    }
+                    seen_tls = now;
                 }
             }
         }
+    }
+}
+
+impl ConfigReloader {
+    /// Reads the metadata of the listener's certificate files; none without TLS.
+    fn certificate_files(&self) -> Vec<Option<FileFingerprint>> {
+        let settings = self.resources.tls.as_ref().map(|tls| tls.settings());
+        let settings = settings.iter().flat_map(TlsSettings::files);
+        settings.map(FileFingerprint::read).collect()
     }
 }
 

@@ -12,12 +12,13 @@ use crate::{
         PendingIdentifications, REDIRECT_SEGMENT, SIGN_IN_PATH, SignInLinks, SignInTarget,
         caller_credentials,
     },
+    proxy::ClientConnection,
     responses::text_response,
 };
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
 use hyper::body::Incoming;
 use serde_json::{Value, json};
-use std::{net::IpAddr, sync::Arc};
+use std::sync::Arc;
 use toolgate::{edge::http::Body, ids};
 use toolgate_core::{BoxFuture, visible, visible_line};
 use toolgate_policy::{ApprovalChannel, Approver};
@@ -39,7 +40,7 @@ impl HttpRoutes {
     pub(super) async fn sign_in(
         &self,
         door: &Authenticator,
-        from: IpAddr,
+        from: ClientConnection,
         request: Request<Incoming>,
     ) -> Response<Body> {
         let step = request
@@ -78,10 +79,12 @@ impl HttpRoutes {
     async fn begin_sign_in(
         &self,
         door: &Authenticator,
-        from: IpAddr,
+        from: ClientConnection,
         request: Request<Incoming>,
     ) -> Response<Body> {
-        let over = self.rejections.is_limited(from, door.max_rejections);
+        let over = self
+            .rejections
+            .is_limited(from.address, door.max_rejections);
         let at = (request.method(), request.uri().path());
         let entered = match door
             .authenticate(at, request.headers(), &self.keys, over)

@@ -210,9 +210,7 @@ impl Gate {
     /// A fresh link to the console.
     pub(crate) fn console(&self) -> String {
         let out = self.cli(&["console"]);
-        let link = out
-            .split_whitespace()
-            .find(|word| word.starts_with("http://"));
+        let link = out.split_whitespace().find(|word| word.starts_with("http"));
         link.unwrap_or_else(|| panic!("no link in {out:?}"))
             .to_owned()
     }

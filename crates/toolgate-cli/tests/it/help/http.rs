@@ -108,7 +108,7 @@ fn whole(all: &[u8]) -> bool {
     length.is_some_and(|length: usize| all.len() >= at + 4 + length)
 }
 
-fn parse(all: &[u8]) -> Option<Response> {
+pub(super) fn parse(all: &[u8]) -> Option<Response> {
     let at = find(all, b"\r\n\r\n")?;
     let head = String::from_utf8_lossy(&all[..at]).into_owned();
     let mut lines = head.lines();

@@ -1,6 +1,7 @@
 //! Helpers of the tests.
 
 mod audit;
+mod certificates;
 mod collector;
 mod gate;
 mod http;
@@ -16,6 +17,7 @@ mod upstream;
 mod wait;
 
 pub(crate) use audit::{ends, records};
+pub(crate) use certificates::{Issued, TestAuthority, TlsClient, tls_send};
 pub(crate) use collector::{Collector, attribute};
 pub(crate) use gate::{Gate, Login, Setup, toolgate, traced_config};
 pub(crate) use http::{Response, all_of, checked, raw, request, send, try_raw};

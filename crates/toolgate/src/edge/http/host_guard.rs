@@ -14,6 +14,8 @@ pub struct HostGuard {
     origins: Vec<String>,
     /// The port of the listener; `None` allows any port.
     port: Option<u16>,
+    /// True if the listener serves HTTPS, so that its own origin begins with `https://`.
+    is_https: bool,
 }
 
 /// Reason why [`HostGuard`] rejects an HTTP request: its `Host` or its `Origin`.
@@ -60,7 +62,26 @@ impl HostGuard {
             hosts,
             origins: Vec::new(),
             port,
+            is_https: false,
         }
+    }
+
+    /// Expects TLS on the listener: its own `Origin` is then `https://…` instead of `http://…`.
+    ///
+    /// ```
+    /// use http::Request;
+    /// use toolgate::edge::http::HostGuard;
+    ///
+    /// let guard = HostGuard::loopback(8443).over_https();
+    /// let own = Request::builder()
+    ///     .header("Host", "localhost:8443")
+    ///     .header("Origin", "https://localhost:8443");
+    /// assert!(guard.check(&own.body(())?).is_ok());
+    /// # Ok::<(), http::Error>(())
+    /// ```
+    pub fn over_https(mut self) -> HostGuard {
+        self.is_https = true;
+        self
     }
 
     /// Allows more `Host` values: `name`, on the listener's port, or `name:port`.
@@ -82,6 +103,29 @@ impl HostGuard {
     /// # Errors
     /// [`HostGuardError`] names the header that is not allowed.
     pub fn check<B>(&self, request: &Request<B>) -> Result<(), HostGuardError> {
+        self.check_origin(request, |origin, host| self.allows_origin(origin, host))
+    }
+
+    /// Checks the `Host` and `Origin` headers of an HTTP request that a trusted proxy received over TLS.
+    ///
+    /// Its own origin is then `https://` with the value of `Host`, because the proxy has another port than the listener.
+    ///
+    /// # Errors
+    /// [`HostGuardError`] names the header that is not allowed.
+    pub fn check_behind_https_proxy<B>(&self, request: &Request<B>) -> Result<(), HostGuardError> {
+        self.check_origin(request, |origin, host| {
+            let own = origin.split_once("://").is_some_and(|(scheme, own)| {
+                scheme.eq_ignore_ascii_case("https") && own.eq_ignore_ascii_case(host)
+            });
+            own || self.has_origin(origin)
+        })
+    }
+
+    fn check_origin<B>(
+        &self,
+        request: &Request<B>,
+        allows: impl FnOnce(&str, &str) -> bool,
+    ) -> Result<(), HostGuardError> {
         let host = match (
             single_value(request.headers(), header::HOST),
             request.uri().authority(),
@@ -100,7 +144,7 @@ impl HostGuard {
         }
         match single_value(request.headers(), header::ORIGIN) {
             Ok(None) => Ok(()),
-            Ok(Some(origin)) if self.allows_origin(origin, host) => Ok(()),
+            Ok(Some(origin)) if allows(origin, host) => Ok(()),
             _ => Err(HostGuardError::Origin),
         }
     }
@@ -124,8 +168,9 @@ impl HostGuard {
     /// Returns whether an origin is the listener's own or in the list. `null` is neither.
     fn allows_origin(&self, given: &str, host: &str) -> bool {
         let given = given.to_ascii_lowercase();
+        let scheme = if self.is_https { "https://" } else { "http://" };
         let own = given
-            .strip_prefix("http://")
+            .strip_prefix(scheme)
             .is_some_and(|own| match self.port {
                 Some(_) => self.is_own(own),
                 None => own.eq_ignore_ascii_case(host),
@@ -141,7 +186,7 @@ impl HostGuard {
     fn is_own(&self, host: &str) -> bool {
         let (name, port) = match host.rsplit_once(':') {
             Some((name, port)) if !port.ends_with(']') => (name, port.parse().ok()),
-            _ => (host, Some(80)),
+            _ => (host, Some(if self.is_https { 443 } else { 80 })),
         };
         port == self.port && self.hosts.iter().any(|h| h == name || h == host)
     }
@@ -224,6 +269,61 @@ mod tests {
             &["localhost:8665", "localhost:8665"],
             &[],
             Err(HostGuardError::Host),
+        );
+    }
+
+    #[test]
+    fn its_own_origin_has_the_scheme_of_the_listener() {
+        let check = |guard: &HostGuard, host: &str, origin: &str| {
+            let request = Request::builder()
+                .header(header::HOST, host)
+                .header(header::ORIGIN, origin);
+            guard.check(&request.body(()).unwrap()).is_ok()
+        };
+        let guard = HostGuard::loopback(8443)
+            .allow_hosts(["gate.example"])
+            .over_https();
+        assert!(check(&guard, "localhost:8443", "https://localhost:8443"));
+        assert!(check(
+            &guard,
+            "gate.example:8443",
+            "https://gate.example:8443"
+        ));
+        assert!(!check(&guard, "localhost:8443", "http://localhost:8443"));
+        assert!(!check(&guard, "localhost:8443", "https://localhost"));
+        let standard = HostGuard::loopback(443).over_https();
+        assert!(check(&standard, "localhost", "https://localhost"));
+        assert!(!check(&standard, "localhost", "http://localhost"));
+    }
+
+    #[test]
+    fn behind_a_proxy_with_tls_its_own_origin_is_the_host() {
+        let guard = HostGuard::loopback(8665)
+            .allow_hosts(["gate.example"])
+            .allow_origins(["https://app.example"]);
+        let check = |host: &str, origin: &str| {
+            let request = Request::builder()
+                .header(header::HOST, host)
+                .header(header::ORIGIN, origin);
+            guard.check_behind_https_proxy(&request.body(()).unwrap())
+        };
+        assert_eq!(check("gate.example", "https://gate.example"), Ok(()));
+        assert_eq!(check("gate.example", "https://app.example"), Ok(()));
+        for origin in [
+            "http://gate.example",
+            "https://evil.test",
+            "https://localhost",
+            "null",
+        ] {
+            assert_eq!(
+                check("gate.example", origin),
+                Err(HostGuardError::Origin),
+                "{origin}"
+            );
+        }
+        assert_eq!(
+            check("evil.test", "https://evil.test"),
+            Err(HostGuardError::Host)
         );
     }
 

@@ -238,7 +238,9 @@ impl SseSession {
         let repeated = headers::check_optional(&said, &message);
         if let Err(wrong) = self.check_version(parts.headers()).and(repeated) {
             let bad = RequestError::new(&message, StatusCode::BAD_REQUEST, wrong);
-            return bad.into_response(server, &self.caller).await;
+            return bad
+                .into_response(server, &self.caller, parts.address())
+                .await;
         }
         match (self.client(), message) {
             (Some(legacy), message) => {
@@ -260,7 +262,9 @@ impl SseSession {
                     StatusCode::BAD_REQUEST,
                     handshake::not_initialized_error(),
                 );
-                return bad.into_response(server, &self.caller).await;
+                return bad
+                    .into_response(server, &self.caller, parts.address())
+                    .await;
             }
             // Notifications get no reply, and the server sent no request yet.
             (None, JsonRpcMessage::Notification { .. } | JsonRpcMessage::Reply { .. }) => {}
@@ -292,6 +296,7 @@ impl SseSession {
     fn sender(&self, server: &ProtocolServer, parts: &Arc<HttpRequestParts>) -> MessageSender {
         MessageSender {
             caller: self.caller.clone(),
+            address: parts.address(),
             transport_parts: parts.in_session(server, &self.id),
             transport_trace: None,
         }

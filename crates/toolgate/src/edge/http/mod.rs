@@ -20,7 +20,7 @@ pub use body::Body;
 pub use cors::AllowedOrigin;
 pub use host_guard::{HostGuard, HostGuardError};
 pub use post::MissingScopes;
-pub use request_parts::HttpRequestParts;
+pub use request_parts::{ClientAddress, HttpRequestParts};
 pub use resume::ResumeLimits;
 pub use session_store::{EventStore, SessionStore};
 

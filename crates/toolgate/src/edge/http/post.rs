@@ -20,7 +20,7 @@ use crate::edge::{
 };
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Response, StatusCode, request::Parts};
-use std::{future::poll_fn, pin::pin, sync::Arc, task::Poll};
+use std::{future::poll_fn, net::IpAddr, pin::pin, sync::Arc, task::Poll};
 use toolgate_core::{BoxFuture, Caller, CancelReason, DecisionLog, ItemKind, ListRequest};
 use toolgate_protocol::{
     dialect::{self, Dialect},
@@ -57,7 +57,7 @@ where
     };
     match handle_message((endpoint, transports), &caller, parts, message).await {
         Ok(answer) => answer,
-        Err(bad) => Box::pin(bad.into_response(&endpoint.server, &caller)).await,
+        Err(bad) => Box::pin(bad.into_response(&endpoint.server, &caller, parts.address())).await,
     }
 }
 
@@ -183,6 +183,7 @@ async fn handle_stateless(
     };
     let mut context =
         stateless::request_context(&endpoint.server, caller.clone(), "http", meta).map_err(bad)?;
+    context.address = parts.address();
     context.transport_parts = parts.without_session(&endpoint.server);
     context.continue_transport_trace(said.trace(parts.headers()));
     let name = headers::name_in_body(method, params);
@@ -353,7 +354,7 @@ async fn receive_in_session(
 ) -> PostResponse {
     let wants_reply = matches!(message, JsonRpcMessage::Request { .. });
     let (outlet, frames) = open.client.responder();
-    let mut sender = open.sender(caller, parts.in_session(&endpoint.server, &open.id));
+    let mut sender = open.sender(caller, &endpoint.server, parts);
     sender.transport_trace = trace;
     open.client.receive_as(sender, message, &outlet).await;
     drop(outlet);
@@ -388,7 +389,7 @@ async fn handle_batch(
     };
     let wants_reply = batch.wants_reply();
     let (outlet, frames) = legacy.responder();
-    let sender = open.sender(caller, parts.in_session(&endpoint.server, &open.id));
+    let sender = open.sender(caller, &endpoint.server, parts);
     #[allow(
         clippy::disallowed_methods,
         reason = "it must not wait for the reader of the response, and ends by itself"
@@ -600,6 +601,7 @@ impl RequestError {
         self,
         server: &ProtocolServer,
         caller: &Caller,
+        address: Option<IpAddr>,
     ) -> PostResponse {
         if let Some((method, tool)) = self.call {
             let refused = Rejection {
@@ -608,6 +610,7 @@ impl RequestError {
                 method: Some(method),
                 tool,
                 reason: self.error.message.clone(),
+                address,
             };
             server.log_rejection(refused).await;
         }

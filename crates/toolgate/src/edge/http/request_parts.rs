@@ -4,6 +4,7 @@ use crate::edge::ProtocolServer;
 use http::{Extensions, HeaderMap, HeaderName, header, request::Parts};
 use std::{
     fmt,
+    net::IpAddr,
     sync::{Arc, OnceLock},
 };
 use toolgate_core::{Call, TransportParts};
@@ -43,6 +44,20 @@ pub struct HttpRequestParts {
     session_id: OnceLock<Arc<str>>,
 }
 
+/// Address of the client that sent an HTTP request, for the audit log.
+///
+/// A listener, or a middleware in front of the service that knows the client behind a trusted proxy, puts it into the
+/// extensions of the request.
+///
+/// ```
+/// use toolgate::edge::http::ClientAddress;
+///
+/// let mut request = http::Request::new(());
+/// request.extensions_mut().insert(ClientAddress([192, 0, 2, 1].into()));
+/// ```
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct ClientAddress(pub IpAddr);
+
 impl HttpRequestParts {
     /// Takes the parts of a request, without its credentials if handlers can read them.
     pub(crate) fn new(server: &ProtocolServer, mut parts: Parts) -> Arc<HttpRequestParts> {
@@ -53,6 +68,12 @@ impl HttpRequestParts {
             parts,
             session_id: OnceLock::new(),
         })
+    }
+
+    /// Returns the address of the client, if something in front of the endpoint has determined it.
+    pub(crate) fn address(&self) -> Option<IpAddr> {
+        let address = self.parts.extensions.get::<ClientAddress>();
+        address.map(|address| address.0)
     }
 
     /// Returns the parts for the calls of a stateless request, if the server keeps them.

@@ -1,8 +1,11 @@
 //! Streamable HTTP sessions of the 2025 revisions, limited by count, idle time and age.
 
-use super::{HttpLimits, resume::ResumableStreams, session_store::SessionStores};
+use super::{
+    HttpLimits, request_parts::HttpRequestParts, resume::ResumableStreams,
+    session_store::SessionStores,
+};
 use crate::{
-    edge::{call::MessageSender, handshake::InitializedClient},
+    edge::{ProtocolServer, call::MessageSender, handshake::InitializedClient},
     ids,
 };
 use std::{
@@ -10,7 +13,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicUsize},
     time::{Duration, Instant},
 };
-use toolgate_core::{Caller, TransportParts};
+use toolgate_core::Caller;
 
 /// One open session. Its id does not authenticate: the caller must be the one that opened it.
 pub(crate) struct HttpSession {
@@ -231,10 +234,16 @@ fn find_evictable(open: &HashMap<Arc<str>, Arc<HttpSession>>, caller: &Caller) -
 
 impl HttpSession {
     /// Returns the sender of a message in this session.
-    pub(crate) fn sender(&self, caller: &Caller, parts: Option<TransportParts>) -> MessageSender {
+    pub(crate) fn sender(
+        &self,
+        caller: &Caller,
+        server: &ProtocolServer,
+        parts: &Arc<HttpRequestParts>,
+    ) -> MessageSender {
         MessageSender {
             caller: caller.clone().in_session(self.number),
-            transport_parts: parts,
+            address: parts.address(),
+            transport_parts: parts.in_session(server, &self.id),
             transport_trace: None,
         }
     }

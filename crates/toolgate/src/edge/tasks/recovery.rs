@@ -270,6 +270,7 @@ fn resume_task(server: &Arc<ProtocolServer>, task: Arc<ServerTask>, read: Recove
         received_lists: None,
         session_tasks: None,
         decision_log: call.decision_log.clone(),
+        address: None,
         transport_parts: None,
         transport_trace: None,
         span: OnceLock::new(),

@@ -16,13 +16,10 @@ pub(super) fn check(context: &DoctorContext) -> Vec<CheckResult> {
         Ok(_) => return vec![CheckResult::ok("", format!("{address} is free"))],
         Err(error) => error,
     };
-    let ours = format!("http://{address}/");
+    let ours = address.to_string();
     let held = statuses(context).is_some_and(|all| {
-        all.iter().any(|status| {
-            status["endpoint"]
-                .as_str()
-                .is_some_and(|at| at.starts_with(&ours))
-        })
+        all.iter()
+            .any(|status| status["listen"].as_str() == Some(&ours))
     });
     vec![match error.kind() {
         io::ErrorKind::AddrInUse if held => {

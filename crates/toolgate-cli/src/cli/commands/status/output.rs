@@ -12,6 +12,12 @@ pub(crate) struct StatusOutput {
     pub(super) version: String,
     /// URL of the MCP endpoint, or `stdio`.
     pub(super) endpoint: String,
+    /// Address of the listener; `null` for a gateway over stdio.
+    listen: Option<String>,
+    /// Certificate of the listener; `null` without TLS.
+    pub(super) certificate: Option<CertificateOutput>,
+    /// Reasons for which the gateway cannot serve calls; empty if it is ready.
+    pub(super) not_ready: Vec<String>,
     /// Data directory.
     pub(super) data: String,
     /// Options of the command line that name this gateway's config and data directory.
@@ -39,6 +45,20 @@ impl StatusOutput {
         let down = self.servers.iter().any(|server| server.down);
         down || !self.audit_log.damage.is_empty() || self.audit_log.state != "written"
     }
+}
+
+/// Certificate of a listener.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, Serialize)]
+#[serde(default)]
+pub(crate) struct CertificateOutput {
+    /// DNS names and IP addresses for which the certificate is valid.
+    pub(super) names: Vec<String>,
+    /// Time at which the certificate expires.
+    not_after: OutputTime,
+    /// SHA-256 of the certificate in DER, in hexadecimal.
+    sha256: String,
+    /// Warning if the certificate has expired or expires in the next 14 days.
+    pub(super) warning: Option<String>,
 }
 
 /// Active config of a gateway.
