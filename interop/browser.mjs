@@ -1,12 +1,12 @@
 // A person at the console: a real Chromium opens the link and presses the buttons.
 //
 // A job is JSON in argv[2]: {link, steps: [...], near}, with near: true no name but that of this machine leads anywhere; each step prints one JSON line when it is done:
-//   {do: "pending", holds: TEXT}   waits until a card whose arguments hold TEXT is shown; says its id
+//   {do: "pending", holds: TEXT}   waits until a request whose arguments hold TEXT is shown, and opens it; says its id
 //   {do: "reload"}                 loads the page anew, without the link
 //   {do: "shot", path}             takes a screenshot of the whole page
-//   {do: "approve", id}            presses "approve once" and waits until the card is gone
-//   {do: "deny", id, reason}       writes the reason, presses "deny" and waits until the card is gone
-//   {do: "edit", id, text}         approves with these arguments instead, and waits until the card is gone
+//   {do: "approve", id}            presses "approve once" and waits until the request is gone
+//   {do: "deny", id, reason}       writes the reason, presses "deny" and waits until the request is gone
+//   {do: "edit", id, text}         approves with these arguments instead, and waits until the request is gone
 //   {do: "remember", id, uses}     approves and remembers it for so many uses
 //   {do: "grants"}                 opens the grants; says what is shown there
 //   {do: "key", name, holds}       waits until that key is shown with TEXT in it; says what is shown of it
@@ -37,6 +37,8 @@
 //   {do: "see", at, holds}         waits until what the selector finds is visible with TEXT in it; says its text
 //   {do: "hidden", at}             waits until nothing that the selector finds is visible
 //   {do: "click", at}              presses it
+//   {do: "fill", at, text}         writes a text into a field
+//   {do: "read_through", at}       scrolls that text to its end, a screenful at a time; says the text
 //   {do: "rows", at, names}        says these attributes and the text of everything that the selector finds
 //   {do: "no_notifications"}       loads the page anew, hidden, with notifications that are allowed and whose constructor throws
 //   {do: "links"}                  says in which states the connection was since then
@@ -60,7 +62,19 @@ page.on('console', m => m.type() === 'error' && say('page_error', { text: m.text
 page.on('dialog', dialog => dialog.accept());
 page.on('pageerror', error => say('page_error', { text: String(error) }));
 
-const card = id => page.locator(`[data-pending="${id}"]`);
+/** Opens a page of the console by its name in the address; the navigation may be folded. */
+const open = name => page.evaluate(name => { location.hash = '#/' + name; }, name);
+const row = id => page.locator(`[data-pending="${id}"]`);
+const card = id => page.locator(`[data-detail="${id}"]`);
+
+/** Shows a request beside the list; the name of a destructive tool is typed. */
+async function decide(id) {
+  await open(`inbox/${id}`);
+  await card(id).locator('[data-arguments]').waitFor();
+  const typed = card(id).locator('.typed:visible');
+  if (await typed.count()) await typed.locator('input').fill(await typed.locator('b').innerText());
+  return card(id);
+}
 const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
 
 /** Signs in at the pages of servers/oidc.mjs, and allows what is asked. */
@@ -88,18 +102,21 @@ async function granted(path) {
 
 const acts = {
   async pending({ holds }) {
-    const found = page.locator('[data-pending]').filter({ has: page.locator('[data-arguments]', { hasText: holds }) }).first();
-    await found.waitFor();
-    return { id: await found.getAttribute('data-pending'), text: await found.innerText() };
+    await open('inbox');
+    const found = page.locator(`[data-pending][title*=${JSON.stringify(holds)}]`).first();
+    await found.waitFor({ state: 'attached' });
+    const id = await found.getAttribute('data-pending');
+    const shown = await decide(id);
+    return { id, text: await shown.innerText() };
   },
   async server({ id, state }) {
-    await page.evaluate(() => { location.hash = '#/servers'; });
+    await open('servers');
     const found = page.locator(`[data-server="${id}"][data-state="${state}"]`);
     await found.waitFor();
     return { text: await found.innerText() };
   },
   async issuer({ id, holds }) {
-    await page.evaluate(() => { location.hash = '#/servers'; });
+    await open('servers');
     const found = page.locator(`[data-issuer="${id}"]`, { hasText: holds });
     await found.waitFor({ state: holds ? 'visible' : 'detached' });
     return { text: holds ? await found.innerText() : '' };
@@ -161,40 +178,43 @@ const acts = {
     return { path };
   },
   async approve({ id }) {
-    await card(id).locator('button[data-act="approve"]').click();
-    await card(id).waitFor({ state: 'detached' });
+    await (await decide(id)).locator('button[data-act="approve"]').click();
+    await row(id).waitFor({ state: 'detached' });
     return { id };
   },
   async deny({ id, reason }) {
-    await card(id).locator('input[data-field="reason"]').fill(reason);
-    await card(id).locator('button[data-act="deny"]').click();
-    await card(id).waitFor({ state: 'detached' });
+    const shown = await decide(id);
+    await shown.locator('input[data-field="reason"]').fill(reason);
+    await shown.locator('button[data-act="deny"]').click();
+    await row(id).waitFor({ state: 'detached' });
     return { id };
   },
   async edit({ id, text }) {
-    await card(id).locator('button[data-act="edit"]').click();
-    await card(id).locator('[data-field="edit"]').fill('[1]');
-    await card(id).locator('button[data-act="approve-edited"]').click();
-    await card(id).locator('[data-panel="edit"] .error').waitFor();
-    await card(id).locator('[data-field="edit"]').fill(text);
-    await card(id).locator('button[data-act="approve-edited"]').click();
-    await card(id).waitFor({ state: 'detached' });
+    const shown = await decide(id);
+    await shown.locator('button[data-act="edit"]').click();
+    await shown.locator('[data-field="edit"]').fill('[1]');
+    await shown.locator('button[data-act="approve-edited"]').click();
+    await shown.locator('[data-panel="edit"] .error').waitFor();
+    await shown.locator('[data-field="edit"]').fill(text);
+    await shown.locator('button[data-act="approve-edited"]').click();
+    await row(id).waitFor({ state: 'detached' });
     return { id };
   },
   async remember({ id, uses }) {
-    await card(id).locator('button[data-act="remember"]').click();
-    await card(id).locator('[data-field="uses"]').fill(String(uses));
-    await card(id).locator('button[data-act="approve-remembered"]').click();
-    await card(id).waitFor({ state: 'detached' });
+    const shown = await decide(id);
+    await shown.locator('button[data-act="remember"]').click();
+    await shown.locator('[data-field="uses"]').fill(String(uses));
+    await shown.locator('button[data-act="approve-remembered"]').click();
+    await row(id).waitFor({ state: 'detached' });
     return { id };
   },
   async grants() {
-    await page.locator('[data-tab="grants"]').click();
+    await open('grants');
     await page.locator('[data-grant]').first().waitFor();
     return { text: await page.locator('#view-grants').innerText() };
   },
   async key({ name, holds }) {
-    await page.locator('[data-tab="grants"]').click();
+    await open('keys');
     const row = page.locator(`[data-key="${name}"]`, { hasText: holds });
     await row.waitFor();
     return { text: await row.innerText(), buttons: await row.locator('button:visible').count() };
@@ -205,7 +225,7 @@ const acts = {
     return {};
   },
   async freeze({ reason }) {
-    await page.locator('[data-tab="grants"]').click();
+    await page.locator('#freeze').click();
     await page.locator('[data-field="freeze-reason"]').fill(reason);
     await page.locator('button[data-act="freeze"]').click();
     await page.locator('[data-freeze="all"]').waitFor();
@@ -217,7 +237,7 @@ const acts = {
     return {};
   },
   async call({ state }) {
-    await page.locator('[data-tab="calls"]').click();
+    await open('calls');
     const row = page.locator(`[data-call][data-state="${state}"]`).first();
     await row.waitFor();
     return { id: await row.getAttribute('data-call'), text: await row.innerText() };
@@ -229,7 +249,7 @@ const acts = {
     return { id };
   },
   async offered({ name }) {
-    await page.locator('[data-tab="tools"]').click();
+    await open('tools');
     const found = page.locator(`[data-tool="${name}"]`);
     await found.waitFor();
     await found.locator('summary').first().click();
@@ -237,7 +257,7 @@ const acts = {
     return { text: await found.innerText() };
   },
   async pin({ name, holds }) {
-    await page.locator('[data-tab="pins"]').click();
+    await open('changes');
     const found = page.locator(`[data-pin="${name}"]`).filter({ hasText: holds });
     await found.waitFor();
     const all = selector => found.locator(selector).allInnerTexts();
@@ -254,7 +274,7 @@ const acts = {
     return {};
   },
   async task({ status }) {
-    await page.locator('[data-tab="tasks"]').click();
+    await open('tasks');
     const row = page.locator(`[data-task][data-status="${status}"]`).first();
     await row.waitFor();
     return { id: await row.getAttribute('data-task'), text: await row.innerText() };
@@ -305,6 +325,21 @@ const acts = {
   async click({ at }) {
     await page.locator(at).first().click();
     return {};
+  },
+  async fill({ at, text }) {
+    await page.locator(at).first().fill(text);
+    return {};
+  },
+  async read_through({ at }) {
+    const text = page.locator(at).first();
+    await text.evaluate(async node => {
+      node.scrollTop = 0;
+      while (node.scrollTop + node.clientHeight < node.scrollHeight - 2) {
+        node.scrollTop += Math.floor(node.clientHeight * 0.8);
+        await new Promise(done => requestAnimationFrame(() => setTimeout(done)));
+      }
+    });
+    return { text: await text.innerText() };
   },
   async rows({ at, names }) {
     return {

@@ -2,7 +2,7 @@
 
     python3 changing.py FILE
 
-FILE is a JSON object with `tools`, `prompts`, `resources`, `resourceTemplates` and `instructions`. Speaks the revisions
+FILE is a JSON object with `tools`, `prompts`, `resources`, `resourceTemplates` and `instructions`, and with the `results` of tools by name. Speaks the revisions
 with sessions over standard input and output, and tells when the lists changed.
 """
 
@@ -55,6 +55,8 @@ def answer(method, params):
         }
     if method in LISTS:
         return {LISTS[method]: read().get(LISTS[method], [])}
+    if method == "tools/call" and params["name"] in read().get("results", {}):
+        return read()["results"][params["name"]]
     if method == "tools/call":
         return {"content": [{"type": "text", "text": "did " + params["name"]}]}
     if method == "prompts/get":

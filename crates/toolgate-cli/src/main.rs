@@ -18,6 +18,7 @@ mod cli;
 mod config;
 mod config_edit;
 mod console;
+mod disk_space;
 mod event_log;
 mod file_diff;
 mod hosts;

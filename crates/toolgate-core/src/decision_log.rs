@@ -5,6 +5,7 @@ use std::{
     collections::BTreeMap,
     fmt,
     sync::{Arc, Mutex, PoisonError},
+    time::Instant,
 };
 
 /// One entry of a decision log: a policy, its decision on a call, and the reason.
@@ -108,6 +109,7 @@ struct DecisionLogState {
     cancel_reason: Option<CancelReason>,
     /// True if the caller got a result that reports an error.
     has_failed: bool,
+    answered_at: Option<Instant>,
     /// True if a layer around the others awaits a deferred write.
     awaits_deferred: bool,
     deferred: Option<DeferredWrite>,
@@ -169,6 +171,7 @@ impl DecisionLog {
             taken.counts.clear();
         }
         taken.item = None;
+        taken.answered_at = None;
     }
 
     /// Clears the decisions for a new round. The caller promises to await [`DecisionLog::take_deferred`] before it
@@ -222,6 +225,18 @@ impl DecisionLog {
     /// Returns the called item, once the pipeline has resolved its name.
     pub fn item(&self) -> Option<Arc<Item>> {
         self.lock().item.clone()
+    }
+
+    /// Records the time at which the server's response arrived, before the sanitizers and checks of the result.
+    #[doc(hidden)]
+    pub fn set_answered_at(&self, time: Instant) {
+        self.lock().answered_at = Some(time);
+    }
+
+    /// Returns the time at which the server's response arrived, if it did and a gateway's layers recorded it.
+    #[doc(hidden)]
+    pub fn answered_at(&self) -> Option<Instant> {
+        self.lock().answered_at
     }
 
     /// Returns all decisions on the call so far, in order.

@@ -98,7 +98,7 @@ pub use approval::input_requests::{
 };
 pub use approver::{ApprovalChannel, Approver};
 pub use audit::begin::{AuditBegin, AuditDurability};
-pub use audit::contents::{AuditContentForm, AuditContents};
+pub use audit::contents::{AuditContentForm, AuditContents, masked_arguments};
 pub use audit::end::AuditEnd;
 pub use audit::observer::{CallEnd, CallObserver, CallStage, CallView, NoObserver};
 pub use canceller::CallCanceller;

@@ -138,6 +138,11 @@ limits! {
     line_bytes: usize = 16_777_216, 65_536 to 1_073_741_824;
     /// Size at which the file with the stderr of a server is renamed to `SERVER.log.1`, in `logs` of the data directory.
     stderr_bytes: u64 = 1_048_576, 4_096 to 1_073_741_824;
+    /// Memory of the results of recent calls that the console shows. They are kept only while a page of the console is
+    /// open; with 0, none is kept.
+    console_result_bytes: usize = 8_388_608, 0 to 1_073_741_824;
+    /// Free space of the disk with the data directory below which the console warns.
+    low_disk_bytes: u64 = 268_435_456, 0 to 1_099_511_627_776;
     /// Maximum nesting depth of JSON.
     depth: usize = 64, 8 to 128;
     /// Maximum number of keys of one JSON object.

@@ -6,17 +6,18 @@ mod static_files;
 
 use crate::{
     oauth::{BrowserSignIns, CONSOLE_REDIRECT_PATH},
-    operator::{ConsoleSession, ConsoleSessions, api::OperatorApi},
+    operator::{ConsoleSession, ConsoleSessions, actions, api::OperatorApi},
     proxy::ClientConnection,
     responses::text_response,
-    runtime::call_feed::ConsoleEvent,
+    runtime::call_feed::{CallFollower, ConsoleEvent},
 };
-use http::{HeaderValue, Method, Request, Response, StatusCode, header};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
 use hyper::body::Incoming;
 use serde_json::{Value, json};
 use std::{sync::Arc, time::Duration};
 use tokio::sync::{broadcast, mpsc};
 use toolgate::edge::http::Body;
+use toolgate_policy::Approver;
 
 pub(crate) use body::{MAX_UNAUTHENTICATED_BODY_BYTES, read_body};
 
@@ -36,8 +37,8 @@ const SSE_KEEPALIVE_INTERVAL: Duration = Duration::from_secs(15);
 
 impl WebConsole {
     /// Returns a file of the console.
-    pub(crate) fn page(&self, name: &str) -> Response<Body> {
-        static_files::find_file(name).unwrap_or_else(|| {
+    pub(crate) fn page(&self, name: &str, request: &HeaderMap) -> Response<Body> {
+        static_files::find_file(name, request).unwrap_or_else(|| {
             text_response(StatusCode::NOT_FOUND, "not found; the console is at /")
         })
     }
@@ -66,8 +67,10 @@ impl WebConsole {
                 self.handle_action(&action, request).await
             }
             (_, path) if path.starts_with("/console/api/") => session_required(),
-            (Method::GET, CONSOLE_REDIRECT_PATH) => self.page("signed-in.html"),
-            (Method::GET, path) => self.page(path.trim_start_matches("/console/")),
+            (Method::GET, CONSOLE_REDIRECT_PATH) => self.page("signed-in.html", request.headers()),
+            (Method::GET, path) => {
+                self.page(path.trim_start_matches("/console/"), request.headers())
+            }
             _ => text_response(StatusCode::NOT_FOUND, "not found; the console is at /"),
         }
     }
@@ -76,7 +79,8 @@ impl WebConsole {
         let Some(ConsoleSession { who, .. }) = self.session_of(&request) else {
             return session_required();
         };
-        if let Some(step) = action.strip_prefix("sign-in/") {
+        let is_known = actions::required_right(action).is_some();
+        if let Some(step) = action.strip_prefix("sign-in/").filter(|_| is_known) {
             return self.sign_in(step, request, &who).await;
         }
         match read_body(request, MAX_CONSOLE_BODY_BYTES).await {
@@ -150,7 +154,7 @@ impl WebConsole {
         let (operator, logins) = (self.operator.clone(), self.sessions.clone());
         let work = Box::pin(async move {
             tokio::select! {
-                () = follow(&operator, tx) => {}
+                () = follow(&operator, &session.who, tx) => {}
                 () = operator.server.closed() => {}
                 () = logins.wait_until_ended(&session) => {}
             }
@@ -160,17 +164,45 @@ impl WebConsole {
 }
 
 /// Sends the full state, then each change. A subscriber that lags behind gets the full state again.
-async fn follow(operator: &OperatorApi, tx: mpsc::Sender<ConsoleEvent>) {
-    let mut changes = operator.subscribe();
-    let mut event = ("state", operator.snapshot().await.to_string());
-    while tx.send(event).await.is_ok() {
-        event = match changes.recv().await {
-            Ok(event) => event,
-            Err(broadcast::error::RecvError::Lagged(_)) => {
-                ("state", operator.snapshot().await.to_string())
+async fn follow(operator: &OperatorApi, who: &Approver, tx: mpsc::Sender<ConsoleEvent>) {
+    let page = OpenPage::enter(operator, who);
+    loop {
+        let mut changes = operator.subscribe();
+        let mut calls = CallFollower::new(&operator.feed);
+        let mut event = ("state", operator.page_state(page.id).await.to_string());
+        loop {
+            if tx.send(event).await.is_err() {
+                return;
             }
-            Err(broadcast::error::RecvError::Closed) => return,
-        };
+            event = tokio::select! {
+                changed = changes.recv() => match changed {
+                    Ok(event) => event,
+                    Err(broadcast::error::RecvError::Lagged(_)) => break,
+                    Err(broadcast::error::RecvError::Closed) => return,
+                },
+                batch = calls.next(&operator.feed) => ("calls", batch.to_string()),
+            };
+        }
+    }
+}
+
+/// Page of the console with an open event stream.
+struct OpenPage<'a> {
+    operator: &'a OperatorApi,
+    id: u64,
+}
+
+impl<'a> OpenPage<'a> {
+    fn enter(operator: &'a OperatorApi, who: &Approver) -> OpenPage<'a> {
+        let id = operator.presence.enter(who);
+        OpenPage { operator, id }
+    }
+}
+
+impl Drop for OpenPage<'_> {
+    fn drop(&mut self) {
+        self.operator.presence.leave(self.id);
+        self.operator.send_presence();
     }
 }
 

@@ -7,18 +7,20 @@ mod freeze_target;
 mod keys;
 mod notes;
 mod pins;
+mod requests;
 mod status;
 mod tool_call;
 
 pub(crate) use decisions::approval_end;
 pub(crate) use keys::{KEY_EXPIRY_WARNING, key_error_message, key_json};
 pub(crate) use notes::{DefinitionNotes, lines as note_lines};
+pub(crate) use requests::SentRequests;
 pub(crate) use status::sign_in_record;
 
 use crate::{
     admin::GatewayHealth,
     operator::{
-        ConsoleSessions,
+        ConsolePresence, ConsoleSessions, LastApprovedCalls, actions,
         item_view::{self, ITEM_LISTS},
     },
     runtime::active::ActiveSnapshot,
@@ -40,7 +42,7 @@ use tokio::sync::{broadcast, mpsc};
 use toolgate::edge::ProtocolServer;
 use toolgate_core::{Caller, Catalog, ItemKind, ListRequest};
 use toolgate_journal::{AuditEntry, AuditEvent as Happened, AuditJournal};
-use toolgate_policy::{ApprovalService, ApprovalStatus, ApprovalView, Approver, sanitize_entry};
+use toolgate_policy::{ApprovalService, ApprovalStatus, Approver, sanitize_entry};
 
 /// Views and actions of the operator on the running gateway.
 pub(crate) struct OperatorApi {
@@ -69,6 +71,9 @@ pub(crate) struct OperatorApi {
     pub(crate) journal: Arc<AuditJournal>,
     /// Notes on definitions that were repaired, withheld or dropped.
     pub(crate) notes: DefinitionNotes,
+    /// Open pages of the console.
+    pub(crate) presence: ConsolePresence,
+    pub(crate) last_approved: LastApprovedCalls,
 }
 
 type ActionResult = Result<Value, ActionError>;
@@ -106,13 +111,23 @@ impl OperatorApi {
         let mut all = json!({
             "version": env!("CARGO_PKG_VERSION"), "endpoint": self.endpoint.as_deref().unwrap_or("stdio"), "data": self.data,
             "now": millis(SystemTime::now()), "servers": self.server_status(), "issuers": self.issuers(),
-            "calls": self.feed.json(), "pending": self.pending_approvals(), "grants": self.grants(),
+            "calls": self.feed.json(), "pending": self.detailed_requests(), "grants": self.grants(),
             "freezes": self.freezes(), "keys": self.key_list(), "tasks": self.tasks(),
-            "policy": self.reloader.status(), "pins": self.open_pins(), "record": self.audit_status(),
+            "policy": self.reloader.status(), "pins": self.open_pins(), "record": self.audit_status(), "disk": self.disk_status(),
         });
         for (name, kinds) in ITEM_LISTS {
             all[name] = self.list_items(kinds).await;
         }
+        all
+    }
+
+    /// Returns the state that a page of the console begins with.
+    pub(crate) async fn page_state(&self, page: u64) -> Value {
+        let mut all = self.snapshot().await;
+        all["page"] = json!(page);
+        all["calls"] = self.feed.rows();
+        all["pending"] = self.listed_requests();
+        all["presence"] = self.presence.json();
         all
     }
 
@@ -142,6 +157,11 @@ impl OperatorApi {
         who: &Approver,
         notes: mpsc::Sender<String>,
     ) -> ActionResult {
+        if actions::required_right(action).is_none() {
+            return Err(ActionError::Unknown(format!(
+                "this gateway does not know the action {action:?}; the command and the gateway may have different versions: restart the gateway"
+            )));
+        }
         let word = |key: &str| with.get(key).and_then(Value::as_str).unwrap_or_default();
         let by = who.channel.as_str();
         if let Some((_, kinds)) = ITEM_LISTS.iter().find(|(name, _)| *name == action) {
@@ -153,6 +173,9 @@ impl OperatorApi {
         if let Some(done) = self.key_action(action, with, who).await {
             return done;
         }
+        if let Some(done) = self.request_action(action, with, who).await {
+            return done;
+        }
         let caller = with.get("caller").and_then(Value::as_str);
         match action {
             "state" => Ok(self.snapshot().await),
@@ -161,6 +184,7 @@ impl OperatorApi {
                 Ok(self.status())
             }
             "calls" => Ok(self.feed.json()),
+            "calls/get" => self.call_detail(word("id")),
             "console" => self.console_link(word("as")),
             "console/revoke" => self.revoke_sessions(who).await,
             "servers/signed-in" => self.handle_remote_sign_in(word("id"), caller, "signed_in", who),
@@ -238,6 +262,23 @@ impl OperatorApi {
             .journal
             .enqueue(sanitize_entry(entry.with("by", who.channel.as_str())));
         Ok(json!({"revoked": revoked}))
+    }
+
+    /// Returns everything about a recent call: its times, its result, and who decided on its approval.
+    fn call_detail(&self, id: &str) -> ActionResult {
+        let Some(mut call) = self.feed.find(id) else {
+            return Err(ActionError::Unknown(format!(
+                "the call {id} is not among the recent ones; `toolgate audit search` finds its records"
+            )));
+        };
+        let approval = call["approval"]
+            .as_str()
+            .and_then(|id| self.approvals.find(id));
+        call["decision"] = approval.map_or(Value::Null, |view| {
+            let (decision, by, reason) = approval_end(&view.status);
+            json!({"decision": decision, "by": by.map(ToString::to_string), "reason": reason})
+        });
+        Ok(call)
     }
 
     /// Stops everything that runs for a call. If the call waits for an approval, that is denied.
@@ -325,28 +366,8 @@ impl OperatorApi {
         Value::Array(all)
     }
 
-    /// Sends approvals that are new, changed, or settled since `known` to the console.
-    pub(crate) fn send_pending(&self, open: &[ApprovalView], known: &mut Vec<String>) {
-        let ids: Vec<String> = open.iter().map(|view| view.id.to_string()).collect();
-        for view in open {
-            self.feed.send_with("pending", || decisions::pending(view));
-        }
-        for gone in known.iter().filter(|id| !ids.contains(id)) {
-            let standing = self.approvals.find(gone).map(|view| view.status);
-            let decided = standing.as_ref().map(ApprovalStatus::as_str);
-            self.feed.send(
-                "pending",
-                &json!({"id": gone, "state": "gone", "decided": decided}),
-            );
-        }
-        *known = ids;
-        self.feed.send_with("grants", || self.grants());
-        self.feed.send_with("freezes", || self.freezes());
-        self.cancel_settled();
-    }
-
     /// Marks calls as cancelled if their caller gave up and their approval is settled.
-    fn cancel_settled(&self) {
+    pub(super) fn cancel_settled(&self) {
         for (call, approval) in self.feed.waiting_calls() {
             let over = match self.approvals.find(&approval).map(|view| view.status) {
                 Some(ApprovalStatus::Pending | ApprovalStatus::Approved(_)) => false,

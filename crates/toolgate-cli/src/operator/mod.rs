@@ -1,8 +1,15 @@
 //! Operator's view of a running gateway, for the console and the control socket.
 
+pub(crate) mod actions;
 pub(crate) mod api;
 mod console_sessions;
 pub(crate) mod control;
+mod grant_conditions;
 pub(crate) mod item_view;
+mod last_approved;
+mod masked_arguments;
+mod presence;
 
 pub(crate) use console_sessions::{ConsoleSession, ConsoleSessions, revoke_all_sessions};
+pub(crate) use last_approved::LastApprovedCalls;
+pub(crate) use presence::ConsolePresence;

@@ -3,7 +3,7 @@
 use super::call_feed::CallFeed;
 use crate::telemetry::CallMetrics;
 use std::sync::Arc;
-use toolgate_core::Progress;
+use toolgate_core::{Output, Progress};
 use toolgate_policy::{CallEnd, CallObserver, CallStage, CallView};
 
 /// Observer that passes calls to the console's feed, and counts their ends.
@@ -27,6 +27,10 @@ impl CallObserver for CountedCalls {
 
     fn on_progress(&self, id: &str, progress: &Progress) {
         self.feed.on_progress(id, progress);
+    }
+
+    fn on_result(&self, id: &str, output: &Output) {
+        self.feed.on_result(id, output);
     }
 
     fn on_end(&self, id: &str, end: &CallEnd) {

@@ -25,8 +25,8 @@ const CALL_LAYER_BYTES: u64 = 32 * KIB;
 const SERVER_BYTES: u64 = 8 * MIB;
 /// Memory of one caller's connection to a server: its tasks, two tokens of at most 32 KiB, short messages.
 const CALLER_CONNECTION_BYTES: u64 = 128 * KIB;
-/// Memory of the console: 200 calls, and 256 events for slow subscribers.
-const CALL_FEED_BYTES: u64 = (200 + 256) * 64 * KIB;
+/// Memory of the console: 500 calls, and 256 events for slow subscribers.
+const CALL_FEED_BYTES: u64 = 48 * MIB;
 /// Memory of call ends that wait for space in the audit queue.
 const WAITING_AUDIT_END_BYTES: u64 = 64 * MIB;
 /// Memory of a remembered resource link: its digest and its origin.
@@ -149,7 +149,11 @@ pub(crate) fn components(config: &Config) -> Vec<MemoryComponent> {
                     + multiply(4 + limits.introspections, limits.issuer_bytes as u64),
             ),
         ),
-        part("the console", "fixed", CALL_FEED_BYTES),
+        part(
+            "the console",
+            "console_result_bytes + 48 MiB",
+            CALL_FEED_BYTES + limits.console_result_bytes as u64,
+        ),
     ]
 }
 

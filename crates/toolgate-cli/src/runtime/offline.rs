@@ -62,7 +62,7 @@ impl OfflineView {
             DefinitionChoice::Accepted => Arc::new(MemoryStateStore::new()),
         };
         let kept = PolicyBackends {
-            feed: Arc::new(CallFeed::new()),
+            feed: Arc::new(CallFeed::new(0)),
             telemetry: None,
             approvals: ApprovalService::new(
                 recorder.clone(),

@@ -10,7 +10,7 @@ use crate::{
     event_log::{self, GatewayEvent},
     oauth::{self, BrowserSignIns, PendingIdentifications, SignInInstructions, SignInLinks},
     operator::{
-        ConsoleSessions,
+        ConsolePresence, ConsoleSessions, LastApprovedCalls,
         api::{DefinitionNotes, OperatorApi},
     },
     runtime::base_url::BaseUrl,
@@ -138,6 +138,8 @@ impl GatewayParts {
             credentials_dir: oauth::credentials_dir(&start.data),
             journal: journal.clone(),
             notes: DefinitionNotes::default(),
+            presence: ConsolePresence::default(),
+            last_approved: LastApprovedCalls::default(),
         });
         let admin = Arc::new(AdminPages {
             health,
@@ -221,7 +223,7 @@ fn policy_backends(
     telemetry: &Arc<GatewayTelemetry>,
 ) -> PolicyBackends {
     let recorder = Arc::new(AuditRecorder::new(journal.clone()));
-    let feed = Arc::new(CallFeed::new());
+    let feed = Arc::new(CallFeed::new(start.config.limits.console_result_bytes));
     let (of_pins, for_pins) = (feed.clone(), Some(telemetry.clone()));
     let limits = compose::approval_limits(&start.config);
     PolicyBackends {

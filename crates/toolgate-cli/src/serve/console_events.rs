@@ -3,6 +3,7 @@
 use super::{GatewayParts, approval_events::AnnouncedApprovals};
 use crate::{
     event_log::{self, GatewayEvent},
+    operator::api::SentRequests,
     servers::ServerState,
 };
 use std::{collections::HashMap, time::Duration};
@@ -17,6 +18,9 @@ const MAX_UNUSABLE_LINES: usize = 100;
 /// Interval at which the audit log, keys and tasks are polled.
 const STATE_POLL_INTERVAL: Duration = Duration::from_secs(1);
 
+/// Interval at which the free space of the disk is polled.
+const DISK_POLL_INTERVAL: Duration = Duration::from_secs(10);
+
 impl GatewayParts {
     /// Keeps the console up to date with everything that is not a call.
     pub(super) async fn run_feeds(&self) {
@@ -28,6 +32,7 @@ impl GatewayParts {
             self.feed_tools(),
             self.feed_pins(),
             self.feed_audit(),
+            self.feed_disk(),
             self.feed_tasks(),
             self.announce_unusable(),
             self.feed_keys()
@@ -44,11 +49,11 @@ impl GatewayParts {
 
     async fn feed_approvals(&self) {
         let mut desk = self.operator.approvals.changes();
-        let (mut known, mut announced) = (Vec::new(), AnnouncedApprovals::default());
+        let (mut sent, mut announced) = (SentRequests::new(), AnnouncedApprovals::default());
         loop {
             let open = self.operator.open_approvals();
             announced.update(&open, &self.operator.approvals, &self.operator.flags);
-            self.operator.send_pending(&open, &mut known);
+            self.operator.send_requests(&open, &mut sent);
             if desk.changed().await.is_err() {
                 return;
             }
@@ -115,6 +120,20 @@ impl GatewayParts {
                 self.operator.feed.send("record", &now);
                 told = now;
             }
+        }
+    }
+
+    /// Polls the free space of the disk while anybody watches.
+    async fn feed_disk(&self) {
+        let mut told = None;
+        loop {
+            tokio::time::sleep(DISK_POLL_INTERVAL).await;
+            let watched = self.operator.feed.is_watched();
+            let now = watched.then(|| self.operator.disk_status());
+            if let Some(disk) = now.as_ref().filter(|_| now != told) {
+                self.operator.feed.send("disk", disk);
+            }
+            told = now;
         }
     }
 

@@ -180,7 +180,7 @@ impl HttpRoutes {
                     ),
                 }
             }
-            (&Method::GET, "/") => self.console.page("index.html"),
+            (&Method::GET, "/") => self.console.page("index.html", request.headers()),
             (_, admin::METRICS_PATH) if self.serves_admin => {
                 self.admin.answer(&request, self.open_metrics)
             }

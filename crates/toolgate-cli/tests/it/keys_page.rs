@@ -14,7 +14,7 @@ fn a_person_sees_keys_and_revokes_one_in_the_browser() {
     assert_eq!(add(gate.port, &ann).status, 200);
     let steps = json!([
         {"do": "key", "name": "ci.build-2026", "holds": "never"},
-        {"do": "key", "name": "ann", "holds": "UTC"},
+        {"do": "key", "name": "ann", "holds": "by"},
         {"do": "wait"},
         // What happens is told without a reload.
         {"do": "key", "name": "late", "holds": "never"},

@@ -153,6 +153,14 @@ impl AuditContents {
     }
 }
 
+/// Returns the arguments with secrets redacted, for an operator who did not ask to see them. `None` if the schema marks
+/// something as secret that has no name.
+#[doc(hidden)]
+pub fn masked_arguments(item: &Item, json: &Json) -> Option<Json> {
+    let marked = MarkedArguments::of(item).redact(json)?;
+    Some(SecretRedactor::redact_json(&marked))
+}
+
 /// Returns the arguments, with the values of unnamed ones replaced.
 fn only_named(json: &Json, names: &ArgumentNames) -> Json {
     if *names == ArgumentNames::All || json.kind() != JsonKind::Object {

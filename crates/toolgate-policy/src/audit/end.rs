@@ -116,6 +116,9 @@ impl OpenAuditCall<'_> {
             // Queued synchronously: from here on, dropping the call loses nothing.
             record.map(|record| self.to.recorder.append_or_buffer(record))
         };
+        if let Ok(Outcome::Done(output)) = &outcome {
+            self.to.observer.on_result(&self.id, output);
+        }
         self.to.observer.on_end(&self.id, &end);
         if let Some(written) = written {
             written?.await?;

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 use toolgate_core::{
-    Call, Caller, DecisionLog, Item, Json, Op, OperatorDetail, Progress, RequestInfo,
+    Call, Caller, DecisionLog, Item, Json, Op, OperatorDetail, Output, Progress, RequestInfo,
 };
 
 /// Observer of calls as they happen, for live displays: begin, stages, progress and end of every round of every call.
@@ -12,7 +12,7 @@ use toolgate_core::{
 ///
 /// ```
 /// use std::sync::Arc;
-/// use toolgate_core::Progress;
+/// use toolgate_core::{Output, Progress};
 /// use toolgate_policy::{CallEnd, CallObserver, CallStage, CallView, Policy};
 ///
 /// /// Shows calls in a terminal.
@@ -31,6 +31,10 @@ use toolgate_core::{
 ///
 ///     fn on_progress(&self, id: &str, progress: &Progress) {
 ///         println!("{id}: {}", progress.progress);
+///     }
+///
+///     fn on_result(&self, id: &str, output: &Output) {
+///         println!("{id}: {} bytes", output.size());
 ///     }
 ///
 ///     fn on_end(&self, id: &str, end: &CallEnd) {
@@ -56,6 +60,9 @@ pub trait CallObserver: Send + Sync + 'static {
 
     /// Receives each progress notification of a call, with the call's id.
     fn on_progress(&self, id: &str, progress: &Progress);
+
+    /// Receives the result of each call that has one, as the caller gets it, before [`CallObserver::on_end`].
+    fn on_result(&self, _id: &str, _output: &Output) {}
 
     /// Receives the end of each call that began, also if its caller disconnected.
     fn on_end(&self, id: &str, end: &CallEnd);

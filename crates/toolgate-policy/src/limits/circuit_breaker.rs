@@ -232,7 +232,10 @@ impl Layer for CircuitBreaker {
             };
             let guard = self.enter(&server, call.decision_log.clone(), Instant::now())?;
             let ended = next.call(call).await;
-            guard.report(&ended, Instant::now());
+            let now = Instant::now();
+            // The innermost layer of a gateway: what follows is the sanitizers' time.
+            guard.decision_log.set_answered_at(now.into_std());
+            guard.report(&ended, now);
             ended
         })
     }

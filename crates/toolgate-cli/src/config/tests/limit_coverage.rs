@@ -27,6 +27,8 @@ const ASKING: &str = "crates/toolgate-auth/src/resource/tests/asking.rs";
 const AWAY: &str = "crates/toolgate-auth/src/resource/tests/away.rs";
 const FETCH: &str = "crates/toolgate-auth/src/fetch/tests.rs";
 const TLS: &str = "crates/toolgate-cli/tests/it/tls.rs";
+const CALL_RESULTS: &str = "crates/toolgate-cli/src/runtime/call_feed/results.rs";
+const CONSOLE_STRIP: &str = "crates/toolgate-cli/tests/it/console/strip.rs";
 const DURABILITY: &str = "crates/toolgate-journal/tests/it/durability.rs";
 
 const LIMIT_TESTS: &[(&str, &str, &str)] = &[
@@ -57,6 +59,16 @@ const LIMIT_TESTS: &[(&str, &str, &str)] = &[
     ),
     ("line_bytes", FLOODS, "t22_lines_without_end_are_dropped"),
     ("stderr_bytes", SERVER_LOGS, "the_stored_stderr_is_bounded"),
+    (
+        "console_result_bytes",
+        CALL_RESULTS,
+        "the_oldest_results_make_room",
+    ),
+    (
+        "low_disk_bytes",
+        CONSOLE_STRIP,
+        "a_disk_that_is_almost_full_is_shown_on_every_page",
+    ),
     ("depth", CONFIG_LIMITS, "the_json_of_a_message"),
     ("keys", CONFIG_LIMITS, "the_json_of_a_message"),
     ("elements", CONFIG_LIMITS, "the_json_of_a_message"),

@@ -1,16 +1,30 @@
 // The gateway's state as this page knows it, and the requests it can make.
 
 /** Latest state from the gateway; `ready` once the full state has arrived. */
-export const state = { ready: false, skew: 0, calls: new Map(), pending: new Map(), tools: [], resources: [], prompts: [], servers: [], issuers: [], grants: [], freezes: [], keys: [], pins: [], tasks: [], policy: null, gone: [] };
+export const state = { ready: false, skew: 0, calls: new Map(), pending: new Map(), tools: [], resources: [], prompts: [], servers: [], issuers: [], grants: [], freezes: [], keys: [], pins: [], tasks: [], policy: null, disk: null, presence: [], page: null, gone: [] };
 /** Maximum number of calls on the page. */
-export const KEEP = 500;
+export const KEEP = 1000;
 
-const listeners = { change: [], link: [], login: [], pending: [] };
+const listeners = { batch: [], change: [], hidden: [], link: [], login: [], page: [], pending: [] };
 export const on = (name, run) => listeners[name].push(run);
-const tell = (name, value) => listeners[name].forEach((run) => run(value));
+export const tell = (name, value) => listeners[name].forEach((run) => run(value));
 
 /** The gateway's clock, in milliseconds since the Unix epoch. */
 export const now = () => Date.now() + state.skew;
+
+/**
+ * Address of the MCP endpoint as a client beside this browser reaches it: the gateway listens at a loopback address or
+ * at all addresses, and this page may come from another one.
+ */
+export function endpointUrl() {
+  const url = state.endpoint ?? "";
+  try {
+    const { host, pathname } = new URL(url);
+    return host === location.host ? url : location.origin + pathname;
+  } catch {
+    return url;
+  }
+}
 
 const STORED = "toolgate.key", EVENTS = "/console/api/events";
 let held = null;
@@ -113,27 +127,33 @@ function heard(block) {
   }
   if (value === undefined) return;
   if (name === "state") { retry = 0; takeState(value); tell("link", "live"); }
-  else if (name === "call") { takeCall(value); changed("calls"); }
-  else if (name === "pending") { takePending(value); changed("pending"); }
-  else if (["tools", "resources", "prompts", "servers", "issuers", "grants", "freezes", "keys", "pins", "tasks", "record", "policy"].includes(name)) { state[name] = value; changed(name); }
+  else if (name === "calls") { takeBatch(value); changed("calls"); }
+  else if (name === "pending") { value.forEach(takePending); changed("pending"); }
+  else if (["tools", "resources", "prompts", "servers", "issuers", "grants", "freezes", "keys", "pins", "tasks", "record", "policy", "disk", "presence"].includes(name)) { state[name] = value; changed(name); }
 }
 
 function takeState(s) {
   const first = !state.ready;
-  Object.assign(state, { ready: true, version: s.version, endpoint: s.endpoint, data: s.data, record: s.record, policy: s.policy, skew: s.now - Date.now() });
+  Object.assign(state, { ready: true, version: s.version, endpoint: s.endpoint, data: s.data, record: s.record, policy: s.policy, disk: s.disk, presence: s.presence ?? [], page: s.page, skew: s.now - Date.now() });
   for (const name of ["tools", "resources", "prompts", "servers", "issuers", "grants", "freezes", "keys", "pins", "tasks"]) state[name] = s[name] ?? [];
   state.calls = new Map((s.calls ?? []).map((c) => [c.id, c]));
   const before = state.pending;
   state.pending = new Map((s.pending ?? []).filter((p) => p.state !== "gone").map((p) => [p.id, p]));
   if (!first) for (const p of state.pending.values()) if (!before.has(p.id)) tell("pending", p);
-  changed("calls", "pending", "tools", "resources", "prompts", "servers", "grants", "freezes", "keys", "pins", "tasks", "record", "policy", "about");
+  changed("calls", "pending", "tools", "resources", "prompts", "servers", "grants", "freezes", "keys", "pins", "tasks", "record", "policy", "disk", "presence", "about");
+  tell("page", s.page);
 }
 
-function takeCall(c) {
-  state.calls.set(c.id, c);
-  if (state.calls.size <= KEEP) return;
-  const old = [...state.calls.values()].filter((x) => x.state === "done").sort((a, b) => a.at - b.at)[0];
-  if (old) state.calls.delete(old.id);
+/** Takes a batch of changed calls, and the counts of all that ended, with those that have no row. */
+function takeBatch(batch) {
+  for (const c of batch.rows) {
+    if (c.state === "lost") state.calls.delete(c.id);
+    else state.calls.set(c.id, c);
+  }
+  tell("batch", batch);
+  if (state.calls.size <= KEEP + 100) return;
+  const old = [...state.calls.values()].filter((x) => x.state === "done").sort((a, b) => a.at - b.at);
+  for (const c of old.slice(0, state.calls.size - KEEP)) state.calls.delete(c.id);
 }
 
 function takePending(p) {
@@ -152,3 +172,6 @@ function changed(...names) {
   names.forEach((n) => dirty.add(n));
   if (!soon) soon = setTimeout(() => { soon = 0; const d = dirty; dirty = new Set(); tell("change", d); }, 30);
 }
+
+/** Who else looks at a request. */
+export const othersAt = (id) => state.presence.filter((one) => one.request === id && one.page !== state.page).map((one) => one.who);

@@ -1,19 +1,36 @@
-// Console of the gateway: login, sections, shortcuts and the header. The views render themselves.
+// Console of the gateway: login, navigation, header and shortcuts. The pages render themselves.
 
-import { state, on, connect, post, keepKey, logout } from "./api.js";
-import { h, t, put, attr, button, say, stamp, visText } from "./dom.js";
-import { renderInbox, tickInbox, inboxKey, showPending } from "./view-inbox.js";
-import { renderCalls, tickCalls, callsKey, showCall } from "./view-calls.js";
-import { renderTools, toolsKey } from "./view-tools.js";
-import { renderServers } from "./view-servers.js";
-import { renderGrants } from "./view-grants.js";
-import { renderPins, pinsKey, showPin, waiting } from "./view-pins.js";
-import { renderTasks, tickTasks, tasksRunning } from "./view-tasks.js";
+import { state, on, tell, connect, post, keepKey, logout, endpointUrl } from "./api.js";
+import { h, put, attr, copyButton, say, visText, isField } from "./dom.js";
+import { drawStrip } from "./strip.js";
+import { openFreeze } from "./freeze.js";
+import { page as inbox } from "./view-inbox.js";
+import { page as calls } from "./view-calls.js";
+import { page as tools } from "./view-tools.js";
+import { page as servers } from "./view-servers.js";
+import { page as changes } from "./view-changes.js";
+import { page as grants } from "./view-grants.js";
+import { page as keys } from "./view-keys.js";
+import { page as tasks } from "./view-tasks.js";
 
 const $ = (id) => document.getElementById(id);
-const TABS = ["inbox", "calls", "tools", "servers", "grants", "pins", "tasks"];
-const tabs = TABS.map((name) => $("tab-" + name));
-let current = "inbox";
+
+/**
+ * The pages in the order of the navigation, by group.
+ *
+ * A page has `id`, `label`, `letter` (of its shortcut), `topics` (the parts of the state that it shows), and `draw()`.
+ * It may have `count()` for the navigation, `alert()` if the count is urgent, `show(id)` for the rest of its address,
+ * `key(key)` for keys outside a field, and `tick()` twice a second.
+ */
+const GROUPS = [
+  ["Work", [inbox, calls]],
+  ["Offered", [tools, servers, changes]],
+  ["Allowed", [grants, keys, tasks]],
+];
+const PAGES = GROUPS.flatMap(([, pages]) => pages);
+let current = PAGES[0];
+/** Pages whose state changed while they were hidden. */
+const stale = new Set(PAGES);
 
 // Login ------------------------------------------------------------------
 
@@ -33,12 +50,10 @@ async function login(token) {
 /** Shows the login screen with a message, or hides it with null. */
 function showLogin(message) {
   attr($("login"), "hidden", message === null);
-  attr($("console"), "hidden", message !== null || !state.ready);
-  attr($("logout"), "hidden", message !== null || !state.ready);
+  for (const id of ["console", "logout", "freeze", "menu", "strip"]) attr($(id), "hidden", id === "strip" ? message !== null : message !== null || !state.ready);
   attr($("login-error"), "hidden", !message);
   put($("login-error"), message ?? "");
   if (message === null) return;
-  for (const banner of document.querySelectorAll(".banner[role=alert]")) attr(banner, "hidden", true);
   setLink("out");
   document.title = "Toolgate";
   $("login-token").focus();
@@ -66,77 +81,36 @@ on("link", (how) => {
 });
 on("login", showLogin);
 
-$("endpoint-copy").addEventListener("click", async () => {
-  let done = "Copied";
-  try { await navigator.clipboard.writeText(state.endpoint); } catch { done = "Blocked by the browser"; }
-  put($("endpoint-copy"), done);
-  setTimeout(() => put($("endpoint-copy"), "Copy"), 1200);
-});
+$("endpoint").append(copyButton(endpointUrl, "Copy", { id: "endpoint-copy", "aria-label": "Copy the endpoint address" }));
+$("freeze").addEventListener("click", () => openFreeze());
 
 function drawHeader() {
   put($("version"), state.version ?? "");
-  put($("endpoint-url"), state.endpoint ?? "");
+  put($("endpoint-url"), endpointUrl());
   attr($("endpoint"), "hidden", !state.endpoint);
   attr($("link"), "title", state.data ? "Data: " + visText(state.data) : null);
 }
 
-/** Shows problems of the audit log and of its checkpoint mirror. */
-function drawRecord() {
-  const record = state.record ?? {};
-  const failed = record.state === "failed" && `The audit log cannot be written, so all calls are rejected: ${visText(record.why ?? "")}`;
-  const place = record.checkpoints && `The checkpoint mirror does not accept the checkpoints of the audit log: ${visText(record.checkpoints)}`;
-  const damaged = (record.damage ?? []).map((d) => `The audit log is damaged: ${visText(d.about)}: ${visText(d.why)}. Run: toolgate audit verify, then: toolgate audit acknowledge`).join(" ");
-  attr($("record"), "hidden", !failed && !place && !damaged);
-  put($("record"), failed || damaged || place || "");
-}
-
-/** Shows that the config on disk was rejected, until a valid one is active. */
-function drawPolicy() {
-  const refused = state.policy?.refused;
-  attr($("policy"), "hidden", !refused);
-  put($("policy"), refused ? `The config was rejected, and the previous one stays active: ${visText(refused)}` : "");
-}
-
-/** Shows on every page that everything is frozen: by whom, since when, why, with a Thaw button. */
-let frozenDrawn = "";
-function drawFrozen() {
-  const all = state.freezes.find((f) => f.what === "all");
-  attr($("frozen"), "hidden", !all);
-  const key = JSON.stringify(all ?? null);
-  if (key === frozenDrawn) return;
-  frozenDrawn = key;
-  const error = h("span", { class: "error" });
-  const thaw = button("Thaw", { class: "small", "data-act": "thaw-all" }, async () => {
-    thaw.disabled = true;
-    const res = await post("/console/api/thaw", { what: "all" });
-    thaw.disabled = false;
-    put(error, res.error ?? "");
-  });
-  $("frozen").replaceChildren(...(all ? [
-    t("span", {}, `Everything is frozen by ${all.by} since ${stamp(all.since).slice(0, 16)} UTC${all.reason ? ": " + all.reason : ", without a reason"}. All calls are rejected. `),
-    thaw, " ", error] : []));
-}
-
 function drawCounts() {
-  const down = state.servers.filter((s) => ["failed", "backoff", "sign-in"].includes(s.state)).length;
-  const running = [...state.calls.values()].filter((c) => c.state !== "done").length;
-  const counts = { inbox: state.pending.size || "", calls: running || "", tools: state.tools.length || "", servers: down ? `${state.servers.length - down}/${state.servers.length}` : state.servers.length || "", grants: (state.freezes.length ? `${state.freezes.length} frozen` : state.grants.length) || "", pins: waiting().length || "", tasks: tasksRunning() || "" };
-  for (const el of document.querySelectorAll("[data-count]")) put(el, counts[el.dataset.count]);
-  $("tab-inbox").classList.toggle("waiting", state.pending.size > 0);
-  $("tab-pins").classList.toggle("waiting", waiting().length > 0);
-  $("tab-servers").classList.toggle("down", down > 0);
-  attr($("tab-servers"), "title", down ? `${down} of ${state.servers.length} down` : null);
-  const title = (state.pending.size ? `(${state.pending.size}) ` : "") + current[0].toUpperCase() + current.slice(1) + " \u00b7 Toolgate";
+  for (const [page, link] of links) {
+    put(link.count, page.count?.() ?? "");
+    link.node.classList.toggle("urgent", Boolean(page.alert?.()));
+  }
+  const frozen = state.freezes.some((f) => f.what === "all");
+  put($("freeze"), frozen ? "Frozen" : "Freeze\u2026");
+  attr($("freeze"), "aria-pressed", frozen ? "true" : "false");
+  const title = (state.pending.size ? `(${state.pending.size}) ` : "") + current.label + " \u00b7 Toolgate";
   if (document.title !== title) document.title = title;
 }
 
 // Notifications ----------------------------------------------------------
 
-let canNotify = "Notification" in window;
+// Without a secure context, as at an address of the network without TLS, the browser shows no notifications.
+let canNotify = "Notification" in window && window.isSecureContext;
 const wants = () => canNotify && Notification.permission === "granted" && localStorage.getItem("toolgate.notify") === "1";
 
 function drawNotify() {
-  attr($("notify"), "hidden", !canNotify);
+  attr($("notify"), "hidden", !canNotify || !state.ready);
   attr($("notify"), "aria-pressed", wants() ? "true" : "false");
   put($("notify"), wants() ? "Notifying" : "Notify me");
 }
@@ -163,19 +137,49 @@ on("pending", (p) => {
   }
 });
 
-// Sections ---------------------------------------------------------------
+// Navigation -------------------------------------------------------------
 
-function go(name) {
-  current = name;
-  TABS.forEach((tab, i) => {
-    attr(tabs[i], "aria-selected", tab === name ? "true" : "false");
-    attr(tabs[i], "tabindex", tab === name ? "0" : "-1");
-    attr($("view-" + tab), "hidden", tab !== name);
+const links = new Map();
+for (const [group, pages] of GROUPS) {
+  const items = pages.map((page) => {
+    const count = h("b", { class: "count" });
+    const node = h("a", { href: "#/" + page.id, "data-tab": page.id, title: "Keys: g " + page.letter }, h("span", {}, page.label), count);
+    links.set(page, { node, count });
+    return h("li", {}, node);
   });
+  const id = "nav-" + group.toLowerCase();
+  $("nav").append(h("h2", { id }, group), h("ul", { "aria-labelledby": id }, ...items));
+}
+put($("help-letters"), "go to a page: " + PAGES.map((page) => `${page.letter} ${page.label}`).join(", "));
+
+function showMenu(open) {
+  attr($("menu"), "aria-expanded", String(open));
+  $("nav").classList.toggle("open", open);
+}
+$("menu").addEventListener("click", () => showMenu($("menu").getAttribute("aria-expanded") !== "true"));
+
+function go(page) {
+  if (page !== current) window.scrollTo(0, 0);
+  const before = current;
+  current = page;
+  for (const one of PAGES) {
+    attr(links.get(one).node, "aria-current", one === page ? "page" : null);
+    attr($("view-" + one.id), "hidden", one !== page);
+  }
+  if (before !== page) tell("hidden", before.id);
+  showMenu(false);
+  drawPage();
   drawCounts();
 }
 
-/** Follows the fragment: a login token, or `#/section/id`. */
+/** Draws the page that is shown if its state changed. */
+function drawPage() {
+  if (!state.ready || !stale.has(current)) return;
+  stale.delete(current);
+  current.draw();
+}
+
+/** Follows the fragment: a login token, or `#/page/rest`. */
 function route() {
   if (/^#token=/.test(location.hash)) {
     const token = tokenIn(location.hash);
@@ -183,68 +187,64 @@ function route() {
     login(token);
     return true;
   }
-  const [, name = "inbox", id = ""] = /^#\/(\w+)(?:\/(.+))?$/.exec(location.hash) ?? [];
-  go(TABS.includes(name) ? name : "inbox");
-  let part = id;
-  try { part = decodeURIComponent(id); } catch { /* use it unchanged */ }
-  if (state.ready) {
-    if (current === "calls" || !part) showCall(current === "calls" && part ? part : null);
-    if (current === "inbox" && part) showPending(part);
-    if (current === "pins" && part) showPin(part);
-  }
+  const [, name = "", rest = ""] = /^#\/([\w-]+)(?:\/(.+))?$/.exec(location.hash) ?? [];
+  go(PAGES.find((page) => page.id === name) ?? PAGES[0]);
+  let part = rest;
+  try { part = decodeURIComponent(rest); } catch { /* use it unchanged */ }
+  if (state.ready) current.show?.(part || null);
   return false;
 }
-
-tabs.forEach((tab, i) => {
-  tab.addEventListener("click", () => { location.hash = "#/" + TABS[i]; });
-  tab.addEventListener("keydown", (e) => {
-    const step = { ArrowRight: 1, ArrowLeft: -1 }[e.key];
-    if (!step) return;
-    const next = (i + step + TABS.length) % TABS.length;
-    tabs[next].focus();
-    location.hash = "#/" + TABS[next];
-  });
-});
 window.addEventListener("hashchange", route);
+$("skip").addEventListener("click", (e) => { e.preventDefault(); $("main").focus(); });
 
-const isField = (el) => el instanceof HTMLElement && (el.isContentEditable || ["INPUT", "TEXTAREA", "SELECT"].includes(el.tagName));
+/** Goes to a page at once: the hashchange event comes later than a key that is pressed next and meant for the new page. */
+function goTo(page) {
+  location.hash = "#/" + page.id;
+  route();
+}
 
+let letterUntil = 0;
 document.addEventListener("keydown", (e) => {
-  if (e.ctrlKey || e.metaKey || e.altKey || e.isComposing || $("help").open || $("console").hidden) return;
+  if (e.ctrlKey || e.metaKey || e.altKey || e.isComposing || document.querySelector("dialog[open]") || $("console").hidden) return;
   if (isField(e.target)) { if (e.key === "Escape") e.target.blur(); return; }
   if (e.repeat && e.key !== "j" && e.key !== "k") return;
-  const views = { inbox: inboxKey, calls: callsKey, tools: toolsKey, pins: pinsKey };
-  let used = false;
-  if (e.key >= "1" && e.key <= String(TABS.length)) {
-    location.hash = "#/" + TABS[e.key - 1];
-    // Route at once: the hashchange event comes later than a key that is pressed immediately and meant for the new section.
-    route();
-    used = true;
-  }
-  else if (e.key === "?") { $("help").showModal(); used = true; }
-  else used = views[current]?.(e.key) ?? false;
+  let used = true;
+  const letter = Date.now() < letterUntil && PAGES.find((page) => page.letter === e.key);
+  letterUntil = 0;
+  if (letter) goTo(letter);
+  else if (e.key === "g") letterUntil = Date.now() + 1500;
+  else if (e.key >= "1" && e.key <= "9" && PAGES[e.key - 1]) goTo(PAGES[e.key - 1]);
+  else if (e.key === "?") $("help").showModal();
+  else if (e.key === "Escape" && $("nav").classList.contains("open")) showMenu(false);
+  else used = Boolean(current.key?.(e.key));
   if (used) e.preventDefault();
 });
 $("keys").addEventListener("click", () => $("help").showModal());
 $("logout").addEventListener("click", async () => {
+  $("logout").disabled = true;
   const res = await logout();
-  if (!res.ok) say(visText(res.error));
+  $("logout").disabled = false;
+  if (!res.ok) say(res.error);
 });
 
-// Drawing ----------------------------------------------------------------
+// Changes ----------------------------------------------------------------
 
-const drawFreezes = () => { drawFrozen(); renderGrants(); renderInbox(); };
-
-const DRAW = { about: drawHeader, pending: renderInbox, calls: renderCalls, tools: renderTools, resources: renderTools, prompts: renderTools, servers: renderServers, issuers: renderServers, grants: renderGrants, freezes: drawFreezes, policy: drawPolicy, keys: renderGrants, pins: renderPins, tasks: renderTasks, record: drawRecord };
+function showConsole() {
+  for (const id of ["console", "logout", "freeze", "menu"]) attr($(id), "hidden", false);
+  drawNotify();
+}
 
 on("change", (dirty) => {
-  if ($("console").hidden && $("login").hidden && state.ready) { attr($("console"), "hidden", false); attr($("logout"), "hidden", false); dirty.add("first"); }
-  for (const [name, draw] of Object.entries(DRAW)) if (dirty.has(name)) draw();
-  if (!dirty.has("pending") && state.pending.size === 0) renderInbox();
+  const first = state.ready && $("console").hidden && $("login").hidden;
+  if (first) showConsole();
+  if (dirty.has("about")) drawHeader();
+  drawStrip();
+  for (const page of PAGES) if (page.topics.some((topic) => dirty.has(topic))) stale.add(page);
+  drawPage();
   drawCounts();
-  if (dirty.has("first")) route();
+  if (first) route();
 });
 
-setInterval(() => { tickInbox(); tickCalls(); tickTasks(); }, 500);
+setInterval(() => current.tick?.(), 500);
 drawNotify();
 if (!route()) connect();

@@ -127,30 +127,52 @@ export function sizeNote(text) {
   return `${n.toLocaleString("en")} character${n === 1 ? "" : "s"}` + (lines > 1 ? `, ${lines.toLocaleString("en")} lines` : "") + (marked ? `, ${marked} marked` : "");
 }
 
-export function copyButton(text, label = "Copy") {
-  const b = button(label, { class: "quiet" }, async () => {
-    let ok = true;
-    try { await navigator.clipboard.writeText(text()); } catch { ok = false; }
-    b.textContent = ok ? "Copied" : "Blocked by the browser";
+/**
+ * Copies a text. A page without a secure context (an address of the network without TLS) has no clipboard interface, so
+ * the old command is the second way.
+ */
+async function copyText(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch { /* no interface, or not allowed */ }
+  const field = h("textarea", { class: "sr", "aria-hidden": "true", tabindex: "-1", readonly: true, value: text });
+  const before = document.activeElement;
+  (before?.closest?.("dialog") ?? document.body).append(field);
+  field.select();
+  let ok = false;
+  try { ok = document.execCommand("copy"); } catch { /* not supported */ }
+  field.remove();
+  before?.focus?.({ preventScroll: true });
+  return ok;
+}
+
+/** A button that copies what `text()` returns. */
+export function copyButton(text, label = "Copy", props = {}) {
+  const b = button(label, { class: "quiet", ...props }, async () => {
+    b.textContent = (await copyText(text())) ? "Copied" : "Blocked by the browser";
     setTimeout(() => { b.textContent = label; }, 1200);
   });
   return b;
-}
-
-export const clock = (ms) => new Date(ms).toLocaleTimeString([], { hour12: false });
-export const stamp = (ms) => new Date(ms).toISOString().replace("T", " ");
-
-/** A span of milliseconds in words short enough for a column. */
-export function span(ms) {
-  if (ms < 1000) return Math.max(0, Math.round(ms)) + " ms";
-  if (ms < 10000) return (ms / 1000).toFixed(1) + " s";
-  const s = Math.floor(ms / 1000);
-  if (s < 60) return s + " s";
-  if (s < 3600) return Math.floor(s / 60) + ":" + String(s % 60).padStart(2, "0");
-  return Math.floor(s / 3600) + " h " + Math.floor((s % 3600) / 60) + " min";
 }
 
 /** Announces text to a screen reader. */
 export function say(text) {
   put(document.getElementById("say"), text);
 }
+
+/** Whether a key pressed in the element is text. */
+export const isField = (el) => el instanceof HTMLElement && (el.isContentEditable || ["INPUT", "TEXTAREA", "SELECT"].includes(el.tagName));
+
+/** `1 tool`, `2 tools`. */
+export const plural = (n, word, more = word + "s") => `${n.toLocaleString("en")} ${n === 1 ? word : more}`;
+
+/** The section of a page, which the navigation shows and hides. Its heading is for screen readers. */
+export function pageRoot(id, title) {
+  const node = h("section", { id: "view-" + id, class: "page", "aria-label": title, hidden: true }, h("h2", { class: "sr" }, title));
+  document.getElementById("pages").append(node);
+  return node;
+}
+
+/** Whether the screen has room for one pane only. */
+export const isNarrow = () => matchMedia("(max-width: 900px)").matches;

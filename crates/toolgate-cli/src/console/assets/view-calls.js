@@ -1,210 +1,210 @@
-// Live list of calls with a filter, and the detail of one call next to it.
+// Calls: a histogram with a brush, filters, and the calls as rows, or as counts by tool while there are too many.
 
-import { state, now, post, KEEP } from "./api.js";
-import { h, t, put, attr, keyed, button, textBox, span, clock, stamp, visText } from "./dom.js";
+import { state, now, KEEP, on } from "./api.js";
+import { h, t, put, attr, keyed, button, plural, pageRoot } from "./dom.js";
+import { setTime, clock, span } from "./time.js";
+import { barChart, legend, sparkline } from "./charts.js";
+import { virtualList } from "./virtual.js";
+import { liveBuckets, liveRate, liveTools, tooMany } from "./live.js";
+import { CLASSES, classOf, nameOf, stateText, stateLevel, cancelOf } from "./outcomes.js";
+import { callView, stopButton, progressMark } from "./call.js";
 
+const ROW_HEIGHT = 44;
 const GROUPS = {
   all: ["All", () => true],
   running: ["Running", (c) => c.state === "running" || c.state === "judging"],
   waiting: ["Waiting", (c) => c.state === "waiting"],
   ok: ["Done", (c) => c.outcome === "ok"],
-  failed: ["Failed", (c) => ["tool_error", "rpc_error", "timeout", "bad_answer", "upstream_lost", "cancelled"].includes(c.outcome)],
+  failed: ["Failed", (c) => c.state === "done" && ["failed", "cancelled"].includes(classOf(c))],
   refused: ["Refused", (c) => c.outcome === "refused" || c.outcome === "denied"],
 };
-const WORDS = { ok: "ok", tool_error: "tool error", rpc_error: "protocol error", timeout: "timed out", bad_answer: "unusable answer", cancelled: "cancelled", upstream_lost: "server lost", refused: "refused", denied: "denied" };
-/** Text for each class of refusal. */
-const REFUSED = { invalid: "invalid arguments", rule: "denied by a rule", person: "denied by a person", expired: "approval expired", frozen: "frozen", rate: "rate limited", busy: "too many calls", not_found: "unknown item", scope: "scope missing", unsupported: "capability missing in the client", record: "audit log unavailable", result: "result blocked" };
-const REFUSED_LEVEL = { person: "bad", expired: "idle", invalid: "idle", not_found: "idle" };
-const outcomeOf = (c) => REFUSED[c.refusal] ?? WORDS[c.outcome] ?? c.outcome;
-const LEVEL = { ok: "calm", tool_error: "bad", rpc_error: "bad", timeout: "bad", bad_answer: "bad", upstream_lost: "bad", cancelled: "idle", refused: "warn", denied: "warn" };
-const STATES = { judging: "checking rules", waiting: "waiting for approval", running: "running" };
 
-const root = document.getElementById("view-calls");
-const filter = h("input", { type: "search", id: "calls-filter", placeholder: "Filter: tool, caller, argument, id", "aria-label": "Filter the calls", on: { input: renderCalls } });
-const chips = Object.entries(GROUPS).map(([id, [label]]) => button("", { class: "chip", "data-group": id, "aria-pressed": id === "all" ? "true" : "false" }, () => pick(id)));
-const list = h("ul", { class: "calls" });
+const root = pageRoot("calls", "Calls");
+const filter = h("input", { type: "search", id: "calls-filter", placeholder: "Filter: tool, caller, argument, id", "aria-label": "Filter the calls", autocomplete: "off", on: { input: render } });
+const chips = Object.entries(GROUPS).map(([id, [label]]) => button(label, { class: "chip", "data-group": id, "aria-pressed": id === "all" ? "true" : "false" }, () => pick(id)));
+const picks = { caller: select("Caller", "all callers"), server: select("Server", "all servers"), tool: select("Tool", "all tools") };
+const pause = button("Pause", { "data-act": "pause", "aria-pressed": "false" }, () => setPaused(!paused));
+const shape = button("Show rows", { "data-act": "rows", hidden: true }, () => { wantsRows = !wantsRows; render(); });
+const rate = h("span", { class: "dim", "data-rate": "" });
+const range = h("span", { class: "tag", hidden: true }), rangeText = h("span", {}), clear = button("\u00d7", { class: "quiet", "aria-label": "End the selection of a time", "data-act": "clear-brush" }, () => { chart.clear(); brushed(null); });
+range.append(rangeText, clear);
+const chart = barChart({ label: "Calls in the last ten minutes", classes: CLASSES, height: 96, onBrush: brushed });
+const list = virtualList({ label: "Calls", rowHeight: ROW_HEIGHT, key: (c) => c.id, make: makeRow, className: "calls" });
 const none = h("p", { class: "empty", hidden: true });
-const cap = h("p", { class: "dim cap", hidden: true }, `This page shows the newest ${KEEP.toLocaleString("en")} calls; the audit log has all calls.`);
-const drawer = h("aside", { class: "drawer", tabindex: "-1", "aria-label": "Details of the call", hidden: true });
-root.append(h("h2", { class: "sr" }, "Calls"),
-  h("div", { class: "tools-bar" }, h("div", { class: "chips", role: "group", "aria-label": "State" }, ...chips), filter),
-  h("div", { class: "split" }, h("div", {}, none, list, cap), drawer));
+const cap = h("p", { class: "dim cap", hidden: true }, `This page keeps the newest ${KEEP.toLocaleString("en")} calls; the audit log has all calls.`);
+const byTool = h("tbody", {});
+const totals = h("div", { class: "scroll", hidden: true, "data-by-tool": "" }, h("table", { class: "grants by-tool" },
+  h("thead", {}, h("tr", {}, ...["Tool", "Calls/s", "Last minute", ...CLASSES.map((c) => c.label), "Average"].map((x) => h("th", { scope: "col" }, x)))), byTool));
+const detail = h("aside", { class: "detail-pane", tabindex: "-1", "aria-label": "Details of the call", hidden: true });
+const panes = h("div", { class: "panes" }, h("div", { class: "list-pane" }, none, list.node, totals, cap), detail);
+root.append(h("div", { class: "tools-bar" }, h("div", { class: "chips", role: "group", "aria-label": "State" }, ...chips), pause, shape, rate),
+  h("div", { class: "tools-bar" }, filter, ...Object.values(picks).map((p) => p.node), range),
+  h("div", { class: "chart-line" }, chart.node, legend(CLASSES)), panes);
+const syncTools = keyed(byTool, (tool) => tool.name, makeTool);
 
-let group = "all", open = null, detail = null, rows = new Map();
-const sync = keyed(list, (c) => c.id, makeRow);
+let group = "all", open = null, view = null, paused = false, frozen = null, wantsRows = false, brush = null, shown = [];
+
+function select(label, every) {
+  const field = h("select", { "aria-label": label, on: { change: render } }, h("option", { value: "" }, every));
+  let known = "";
+  return { node: field, get value() { return field.value; }, set(values) {
+    const key = values.join("\n");
+    if (key === known) return;
+    known = key;
+    const value = field.value;
+    field.replaceChildren(h("option", { value: "" }, every), ...values.map((v) => t("option", { value: v }, v)));
+    field.value = values.includes(value) ? value : "";
+  } };
+}
 
 function pick(id) {
   group = id;
   for (const b of chips) attr(b, "aria-pressed", b.dataset.group === id ? "true" : "false");
-  renderCalls();
+  render();
 }
 
-const nameOf = (c) => (c.server ? `${c.server}.${c.tool}` : c.tool) + (c.method === "completion/complete" ? " (completion)" : "");
-/** Who cancelled a call, with the reason if there is one. */
-const BY = { caller: "cancelled by its caller", link: "its caller disconnected", deadline: "the call timed out", operator: "stopped by an operator", stop: "the gateway shut down" };
-const cancelOf = (c) => c.cancel ? (BY[c.cancel.by] ?? c.cancel.by) + (c.cancel.reason ? `: ${c.cancel.reason}` : "") : null;
-const haystack = (c) => `${c.id} ${nameOf(c)} ${c.caller} ${c.client ?? ""} ${c.state} ${outcomeOf(c) ?? ""} ${c.detail ?? ""} ${cancelOf(c) ?? ""} ${c.arguments}`.toLowerCase();
+function setPaused(on) {
+  paused = on;
+  frozen = on ? { calls: [...state.calls.values()], at: now(), buckets: liveBuckets() } : null;
+  attr(pause, "aria-pressed", String(on));
+  put(pause, on ? "Continue" : "Pause");
+  render();
+}
 
-export function renderCalls() {
+function brushed(next) {
+  brush = next;
+  attr(range, "hidden", !brush);
+  if (brush) put(rangeText, `${clock(brush[0])} to ${clock(brush[1])}`);
+  render();
+}
+
+const haystack = (c) => `${c.id} ${nameOf(c)} ${c.caller} ${stateText(c)} ${c.detail ?? ""} ${cancelOf(c) ?? ""} ${c.arguments ?? ""}`.toLowerCase();
+
+function render() {
+  const calls = paused ? frozen.calls : [...state.calls.values()];
+  const newer = paused ? [...state.calls.values()].filter((c) => c.at > frozen.at).length : 0;
+  put(rate, paused ? `paused, ${plural(newer, "newer call")}` : `${liveRate().toFixed(liveRate() < 10 ? 1 : 0)} calls/s`);
+  chart.update(paused ? frozen.buckets : liveBuckets());
+  const aggregate = !paused && !brush && tooMany();
+  attr(shape, "hidden", !aggregate);
+  put(shape, wantsRows ? "Show counts" : "Show rows");
+  const counts = aggregate && !wantsRows;
+  attr(totals, "hidden", !counts);
+  attr(list.node, "hidden", counts);
+  root.classList.toggle("many", counts);
+  if (counts) {
+    attr(none, "hidden", true);
+    attr(cap, "hidden", true);
+    drawTools();
+  } else drawRows(calls);
+  view?.update();
+}
+
+function drawTools() {
   const words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
-  const all = [...state.calls.values()].sort((a, b) => b.at - a.at || (a.id < b.id ? 1 : -1));
+  const fits = liveTools().filter((tool) => words.every((w) => tool.name.toLowerCase().includes(w)) && (!picks.server.value || tool.server === picks.server.value) && (!picks.tool.value || tool.name === picks.tool.value));
+  syncTools(fits.slice(0, 60));
+}
+
+function drawRows(calls) {
+  const words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
+  const all = calls.sort((a, b) => b.at - a.at || (a.id < b.id ? 1 : -1));
+  const values = (of) => [...new Set(all.map(of))].filter(Boolean).sort().slice(0, 200);
+  picks.caller.set(values((c) => c.caller));
+  picks.server.set(values((c) => c.server));
+  picks.tool.set(values(nameOf));
   for (const b of chips) put(b, `${GROUPS[b.dataset.group][0]} ${all.filter(GROUPS[b.dataset.group][1]).length}`);
-  const seen = all.filter((c) => GROUPS[group][1](c) && words.every((w) => haystack(c).includes(w)));
-  rows = sync(seen);
-  attr(none, "hidden", seen.length > 0);
+  shown = all.filter((c) => GROUPS[group][1](c)
+    && (!picks.caller.value || c.caller === picks.caller.value) && (!picks.server.value || c.server === picks.server.value) && (!picks.tool.value || nameOf(c) === picks.tool.value)
+    && (!brush || (c.at + (c.took_ms ?? 0) >= brush[0] && c.at <= brush[1]))
+    && words.every((w) => haystack(c).includes(w)));
+  list.set(shown);
+  attr(list.node, "hidden", !shown.length);
+  attr(none, "hidden", shown.length > 0);
   put(none, all.length ? "No call matches the filter." : "No calls yet.");
   attr(cap, "hidden", all.length < KEEP);
-  if (open && detail && state.calls.has(open)) detail.update(state.calls.get(open));
 }
 
-/** Moves the running times on. */
-export function tickCalls() {
-  for (const part of rows.values()) part.tick();
-  detail?.tick();
-}
-
-/** Answers a key pressed outside any field. */
-export function callsKey(key) {
-  if (key === "/") { filter.focus(); filter.select(); return true; }
-  if (key === "Escape" && open) { location.hash = "#/calls"; return true; }
-  if (key !== "j" && key !== "k") return false;
-  const all = [...list.querySelectorAll("button.open")];
-  const i = all.indexOf(document.activeElement?.closest("li")?.querySelector("button.open"));
-  all[Math.max(0, Math.min(all.length - 1, i + (key === "j" ? 1 : -1)))]?.focus();
-  return true;
-}
-
-/** Opens the detail of a call, or closes it with null. */
-export function showCall(id) {
-  const was = open;
-  open = id && state.calls.has(id) ? id : null;
-  for (const part of rows.values()) part.node.classList.toggle("current", part.node.dataset.call === open);
-  attr(drawer, "hidden", !id);
-  root.classList.toggle("with-drawer", !!id);
-  if (!id) {
-    detail = null;
-    drawer.replaceChildren();
-    if (was && !root.hidden) rows.get(was)?.node.querySelector("button.open").focus({ preventScroll: true });
-    return;
-  }
-  if (!open) { detail = null; drawer.replaceChildren(closeLink(), t("p", { class: "empty" }, `The call ${id} is no longer on this page; the audit log has it.`)); return; }
-  if (was === open && detail) return;
-  detail = makeDetail(state.calls.get(open));
-  drawer.replaceChildren(detail.node);
-  drawer.scrollTop = 0;
-  drawer.focus({ preventScroll: true });
-}
-
-const closeLink = () => h("a", { class: "close", href: "#/calls", "aria-label": "Close the details" }, "Close");
-const elapsed = (c) => (c.state === "done" ? c.took_ms : now() - c.at);
-
-function stateMark() {
-  const node = h("span", { class: "state" });
-  return { node, update(c) {
-    const done = c.state === "done";
-    put(node, done ? outcomeOf(c) ?? "done" : STATES[c.state] ?? c.state);
-    node.className = "state " + (done ? REFUSED_LEVEL[c.refusal] ?? LEVEL[c.outcome] ?? "idle" : c.state);
+function makeTool(first) {
+  const speed = h("td", {}), spark = sparkline("Calls per second in the last minute"), took = h("td", {});
+  const cells = CLASSES.map((c) => h("td", { class: "n n-" + c.id }));
+  const node = h("tr", { "data-tool-rate": first.name }, h("td", {}, t("b", {}, first.name)), speed, h("td", {}, spark.node), ...cells, took);
+  return { node, update(tool) {
+    put(speed, tool.rate.toFixed(1));
+    spark.update(tool.spark);
+    cells.forEach((cell, i) => put(cell, tool.classes[i] || ""));
+    put(took, span(tool.took / Math.max(1, tool.total)));
   } };
-}
-
-function stopButton() {
-  let id = null;
-  const b = button("Stop", { "data-act": "stop", class: "danger small" }, async () => {
-    b.disabled = true;
-    put(b, "Stopping");
-    const res = await post("/console/api/stop", { id });
-    if (res.ok) return;
-    b.disabled = false;
-    put(b, "Stop");
-    b.title = visText(res.error);
-    attr(b, "aria-label", "Stop: " + visText(res.error));
-    b.classList.add("failed");
-  });
-  return { node: b, update(c) {
-    id = c.id;
-    attr(b, "hidden", c.state !== "running");
-  } };
-}
-
-function progressMark() {
-  const bar = h("progress", { max: "1", "aria-label": "progress" });
-  const text = h("span", { class: "dim" });
-  const node = h("span", { class: "progress" }, bar, text);
-  return { node, update(c) {
-    const p = c.state === "running" ? c.progress : null;
-    attr(node, "hidden", !p);
-    if (!p) return;
-    attr(bar, "hidden", !(p.total > 0));
-    if (p.total > 0) { bar.max = p.total; bar.value = Math.min(p.progress, p.total); }
-    put(text, `${p.progress}${p.total ? " of " + p.total : ""}${p.message ? ": " + p.message : ""}`);
-  } };
-}
-
-/** The beginning of the arguments on one line, with a note about the rest. */
-function preview(text) {
-  const flat = text.replace(/\s*\n\s*/g, " ");
-  const chars = [...flat];
-  return chars.length > 110 ? `${chars.slice(0, 100).join("")} \u2026 and ${chars.length - 100} more characters` : flat;
 }
 
 function makeRow(first) {
-  let c = first;
-  const mark = stateMark(), stop = stopButton(), progress = progressMark();
-  const took = h("span", { class: "took" });
-  const args = h("code", { class: "preview" });
-  const who = h("span", { class: "who dim" });
-  const note = h("span", { class: "note dim" });
-  const openIt = h("button", { type: "button", class: "open", on: { click: () => { location.hash = open === c.id ? "#/calls" : "#/calls/" + encodeURIComponent(c.id); } } }, t("b", {}, nameOf(c)));
-  const node = h("li", { "data-call": c.id, "data-state": c.state },
-    h("time", { title: stamp(c.at) }, clock(c.at)), h("span", { class: "name" }, openIt, who), mark.node, took, stop.node,
-    h("span", { class: "more" }, args, progress.node, note));
-  const tick = () => put(took, elapsed(c) === null ? "" : span(elapsed(c)));
+  let c = first, at = 0;
+  const time = h("time", {}), name = h("button", { type: "button", class: "open", on: { click: () => { location.hash = open === c.id ? "#/calls" : "#/calls/" + encodeURIComponent(c.id); } } });
+  const who = h("span", { class: "who dim" }), args = h("code", { class: "preview" }), note = h("span", { class: "note dim" });
+  const mark = h("span", { class: "state" }), took = h("span", { class: "took" });
+  const stop = stopButton(), progress = progressMark();
+  const node = h("div", { class: "call", "data-call": c.id }, time, h("span", { class: "name" }, name, who), h("span", { class: "more" }, args, progress.node, note), mark, took, stop.node);
+  const tick = () => {
+    const ms = c.state === "done" ? c.took_ms : now() - c.at;
+    put(took, ms === null || ms === undefined ? "" : span(ms));
+  };
   function update(next) {
-    const same = next === c && node.dataset.drawn;
     c = next;
-    if (same) return;
-    node.dataset.drawn = "1";
+    if (at !== c.at) { at = c.at; setTime(time, c.at, clock); }
     attr(node, "data-state", c.state);
     attr(node, "data-outcome", c.outcome);
     attr(node, "data-refusal", c.refusal);
     node.classList.toggle("current", c.id === open);
+    put(name, nameOf(c));
     put(who, c.caller);
-    put(args, preview(c.arguments ?? ""));
+    put(args, c.arguments ?? "");
+    put(mark, stateText(c));
+    mark.className = "state " + stateLevel(c);
     const said = c.detail ?? cancelOf(c);
     put(note, said ?? "");
     attr(note, "hidden", !said);
-    for (const part of [mark, stop, progress]) part.update(c);
+    stop.update(c);
+    progress.update(c);
     tick();
   }
-  return { node, update, tick: () => { if (c.state !== "done") tick(); } };
+  return { node, update, tick: () => { if (c.state !== "done") tick(); }, button: name };
 }
 
-function makeDetail(first) {
-  let c = first, args = null;
-  const mark = stateMark(), stop = stopButton(), progress = progressMark();
-  const took = h("span", { class: "took" });
-  const facts = h("dl", { class: "facts" });
-  const box = h("div", {});
-  const node = h("div", {}, closeLink(), t("h3", {}, nameOf(c)),
-    h("p", { class: "headline" }, mark.node, " ", took, " ", stop.node), progress.node, box, facts);
-  const tick = () => put(took, elapsed(c) === null ? "" : span(elapsed(c)));
-  function update(next) {
-    c = next;
-    for (const part of [mark, stop, progress]) part.update(c);
-    tick();
-    if (c.arguments !== args) {
-      args = c.arguments;
-      box.replaceChildren(textBox("Arguments", args ?? ""));
-    }
-    const rows = [["Call", c.id], ["Started", stamp(c.at)], ["Caller", c.caller], ["Client", c.client], ["Transport", `${c.transport}, revision ${c.revision ?? "unknown"}`],
-      ["Verdict", c.verdict], ["Rule", c.rule], ["Outcome", outcomeOf(c)], ["Cancelled", cancelOf(c)], ["Detail", c.detail], ["Approval", c.approval],
-      ["Masked", c.masked ? `${c.masked} secret${c.masked === 1 ? "" : "s"} in the arguments shown` : null]].filter((r) => r[1]);
-    const key = JSON.stringify(rows);
-    if (facts.dataset.key === key) return;
-    facts.dataset.key = key;
-    facts.replaceChildren(...rows.flatMap(([label, text]) => [h("dt", {}, label), h("dd", {},
-      label === "Approval" && state.pending.has(text) ? h("a", { href: "#/inbox/" + encodeURIComponent(text) }, visText(text), ", waiting for you") : t("span", {}, text, true))]));
+// Address and keys -------------------------------------------------------
+
+/** Opens the details of one call, or closes them with null. */
+function show(id) {
+  const was = open;
+  open = id;
+  for (const part of list.parts()) part.node.classList.toggle("current", part.node.dataset.call === open);
+  if (id !== was || !view) {
+    view?.close();
+    view = id ? callView(id) : null;
+    detail.replaceChildren(...(view ? [h("a", { class: "close", href: "#/calls", "aria-label": "Close the details" }, "Close"), view.node] : []));
+    detail.scrollTop = 0;
+    if (view) detail.focus({ preventScroll: true });
   }
-  update(c);
-  return { node, update, tick: () => { if (c.state !== "done") tick(); } };
+  attr(detail, "hidden", !view);
+  panes.classList.toggle("with-detail", Boolean(view));
+  if (!id && was && !root.hidden) list.find(was)?.button.focus({ preventScroll: true });
 }
+
+/** Answers a key pressed outside any field. */
+function key(pressed) {
+  if (pressed === "/") { filter.focus(); filter.select(); return true; }
+  if (pressed === "p") { setPaused(!paused); return true; }
+  if (pressed === "Escape" && open) { location.hash = "#/calls"; return true; }
+  if ((pressed !== "j" && pressed !== "k") || list.node.hidden) return false;
+  const at = shown.findIndex((c) => c.id === document.activeElement?.closest?.("[data-call]")?.dataset.call);
+  const next = shown[Math.max(0, Math.min(shown.length - 1, at + (pressed === "j" ? 1 : -1)))];
+  if (next) list.reveal(next.id)?.button.focus({ preventScroll: true });
+  return true;
+}
+
+on("page", () => { if (paused) setPaused(false); });
+
+export const page = {
+  id: "calls", label: "Calls", letter: "c", topics: ["calls", "pending"], draw: render, key, show,
+  tick: () => { for (const part of list.parts()) part.tick(); view?.tick(); if (!paused) { chart.update(liveBuckets()); put(rate, `${liveRate().toFixed(liveRate() < 10 ? 1 : 0)} calls/s`); } },
+  count: () => { let n = 0; for (const c of state.calls.values()) if (c.state !== "done") n++; return n || ""; },
+};

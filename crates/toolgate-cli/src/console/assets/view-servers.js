@@ -1,22 +1,24 @@
 // Upstream servers of the gateway.
 
 import { state, post } from "./api.js";
-import { h, t, put, attr, keyed, sizeNote, button, visText } from "./dom.js";
-import { freezeButton } from "./view-grants.js";
+import { h, t, put, attr, keyed, sizeNote, button, visText, pageRoot } from "./dom.js";
+import { freezeButton } from "./freeze.js";
+import { isDown } from "./strip.js";
+import { dateTime } from "./time.js";
 
 const LEVEL = { running: "calm", starting: "running", backoff: "warn", "sign-in": "warn", failed: "bad", stopped: "idle" };
 const NOTE_LEVEL = { failed: "bad", dropped: "bad", withheld: "bad", "partly checked": "warn" };
 const WORDS = { backoff: "restarting later", "sign-in": "needs a sign-in" };
 
-const servers = document.getElementById("view-servers");
+const root = pageRoot("servers", "Servers");
 const serverList = h("div", { class: "servers" });
 const noServers = h("p", { class: "empty", hidden: true }, "No server is configured. Add one to toolgate.toml.");
 const issuerList = h("div", { class: "servers" });
-servers.append(h("h2", { class: "sr" }, "Servers"), noServers, serverList, issuerList);
+root.append(noServers, serverList, issuerList);
 const syncServers = keyed(serverList, (s) => s.id, makeServer);
 const syncIssuers = keyed(issuerList, (i) => i.id, makeIssuer);
 
-export function renderServers() {
+function renderServers() {
   syncServers(state.servers);
   syncIssuers(state.issuers.filter((i) => i.error));
   attr(noServers, "hidden", state.servers.length > 0);
@@ -27,18 +29,19 @@ function makeServer(first) {
   const facts = h("span", { class: "dim" });
   const command = h("code", { class: "command" });
   const error = h("p", { class: "error", hidden: true });
+  const last = h("p", { class: "dim", "data-last-restart": "", hidden: true });
   const failed = h("p", { class: "error", role: "alert", hidden: true });
   const sign = signing(first.id, null, failed);
   const size = h("span", { class: "dim" });
   const log = h("pre", { tabindex: "0", "aria-label": "Last lines of stderr from " + first.id });
-  const logBox = h("details", { class: "log" }, h("summary", {}, "Last lines of stderr ", size), log);
+  const logBox = h("details", { class: "log" }, h("summary", {}, "Last lines of stderr ", size), last, log);
   const noteCount = h("span", { class: "dim" });
   const noteRows = h("ul", { class: "notes" });
   const noteBox = h("details", { class: "log", hidden: true }, h("summary", {}, "Notes on definitions ", noteCount), noteRows);
   let noted = "";
   const own = ownSignIns(first.id, failed);
   const node = h("article", { class: "server", "data-server": first.id },
-    h("header", {}, t("h3", {}, first.id), mark, facts, sign.begin, sign.out, freezeButton(() => "server " + first.id)), command, error, sign.ask, failed, own.node, noteBox, logBox);
+    h("header", {}, t("h3", {}, first.id), mark, facts, sign.begin, sign.out, freezeButton("server " + first.id)), command, error, sign.ask, failed, own.node, noteBox, logBox);
   let was = null;
   return { node, update(s) {
     attr(node, "data-state", s.state);
@@ -46,8 +49,12 @@ function makeServer(first) {
     mark.className = "state " + (LEVEL[s.state] ?? "idle");
     put(facts, [`${s.tools} tool${s.tools === 1 ? "" : "s"}`, s.revision && "revision " + s.revision, s.restarts ? `${s.restarts} restart${s.restarts === 1 ? "" : "s"}` : null].filter(Boolean).join(", "));
     put(command, s.command ?? "");
-    put(error, s.error ?? "");
-    attr(error, "hidden", !s.error);
+    // A server that runs again is in order: the reason of its last restart is then one line of its details.
+    const now = s.state === "running" ? null : s.error;
+    put(error, now ?? "");
+    attr(error, "hidden", !now);
+    put(last, s.state === "running" && s.error ? `Reason of the last restart: ${s.error}` : "");
+    attr(last, "hidden", !last.textContent);
     sign.update(s.signs_in, s.state !== "sign-in" && s.signed_in, s.signed_in);
     sign.begin.className = s.state === "sign-in" ? "primary small" : "small";
     own.update(s.own_sign_ins);
@@ -61,6 +68,7 @@ function makeServer(first) {
     }
     attr(logBox, "hidden", Boolean(s.signs_in || s.own_sign_ins));
     if (was !== s.state && (s.state === "failed" || s.state === "backoff")) logBox.open = true;
+    if (was && was !== s.state && s.state === "running") logBox.open = false;
     was = s.state;
     const text = (s.stderr ?? []).join("\n");
     const atEnd = log.scrollTop + log.clientHeight >= log.scrollHeight - 4;
@@ -75,7 +83,7 @@ function makeIssuer(first) {
   const error = h("p", { class: "error", role: "status" });
   const node = h("article", { class: "server", "data-issuer": first.id },
     h("header", {}, t("h3", {}, first.id), h("span", { class: "state bad" }, "tokens cannot be checked")), t("code", { class: "command" }, first.url), error);
-  return { node, update(i) { put(error, `${i.error} (since ${new Date(i.since).toLocaleString()})`); } };
+  return { node, update(i) { put(error, `${i.error} (since ${dateTime(i.since)})`); } };
 }
 
 /** Callers that have or need a sign-in of their own. */
@@ -151,3 +159,8 @@ function signing(server, caller, failed) {
     put(begin, again ? "Sign in again\u2026" : "Sign in\u2026");
   } };
 }
+
+export const page = {
+  id: "servers", label: "Servers", letter: "s", topics: ["servers", "issuers"], draw: renderServers,
+  count: () => { const down = state.servers.filter(isDown).length; return down ? `${state.servers.length - down}/${state.servers.length}` : state.servers.length || ""; },
+};

@@ -2,22 +2,24 @@
 // tool.
 
 import { state, postText } from "./api.js";
-import { h, t, put, attr, keyed, button, textBox, span, visText } from "./dom.js";
-import { members, pretty, sample, typeOf, valid } from "./json.js";
-import { riskTags } from "./view-inbox.js";
+import { h, t, put, attr, keyed, button, textBox, visText, pageRoot } from "./dom.js";
+import { span } from "./time.js";
+import { members, sample, typeOf, valid } from "./json.js";
+import { resultView } from "./result.js";
+import { riskTags } from "./request.js";
 
-const root = document.getElementById("view-tools");
+const root = pageRoot("tools", "Tools");
 const filter = h("input", { type: "search", id: "tools-filter", placeholder: "Filter: server, name, kind, description, decision", "aria-label": "Filter the tools, resources and prompts", on: { input: renderTools } });
 const count = h("span", { class: "dim", "aria-live": "polite" });
 const list = h("div", { class: "tools" });
-root.append(h("h2", { class: "sr" }, "Tools"), h("div", { class: "tools-bar" }, filter, count), list);
+root.append(h("div", { class: "tools-bar" }, filter, count), list);
 
 const idOf = (tool) => `${tool.server}.${tool.name}`;
 const isTool = (x) => (x.kind ?? "tool") === "tool";
 const pinOf = (tool) => `${tool.kind} ${idOf(tool)}`;
 const sync = keyed(list, idOf, makeTool);
 
-export function renderTools() {
+function renderTools() {
   const words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
   const hay = (x) => `${idOf(x)} ${x.kind} ${x.wire} ${x.title ?? ""} ${x.description} ${x.verdict} ${x.rule} ${x.withheld ? "withheld" : ""} ${x.flags?.length ? "flagged" : ""} ${(x.notes ?? []).map((n) => n.action).join(" ")}`.toLowerCase();
   const offered = [state.tools, state.resources, state.prompts].flatMap((part) => [...part].sort((a, b) => (idOf(a) < idOf(b) ? -1 : 1)));
@@ -30,7 +32,7 @@ export function renderTools() {
   put(count, seen.length === all.length ? whole : `${seen.length} of ${all.length}`);
 }
 
-export function toolsKey(key) {
+function toolsKey(key) {
   if (key !== "/") return false;
   filter.focus();
   filter.select();
@@ -78,7 +80,7 @@ function describe(tool) {
   const row = (label, node) => [h("dt", {}, label), h("dd", {}, node)];
   const about = isTool(tool) ? describeTool(tool) : tool.kind === "prompt" ? [inputs(tool.input_schema)] : [];
   return [
-    tool.withheld ? h("p", { class: "warning" }, "Withheld from callers: ", t("span", {}, tool.withheld), ...(state.pins.some((pin) => pinOf(tool) === `${pin.kind} ${pin.name}`) ? [" ", h("a", { href: "#/pins/" + encodeURIComponent(pinOf(tool)) }, "Show the differences")] : [])) : null,
+    tool.withheld ? h("p", { class: "warning" }, "Withheld from callers: ", t("span", {}, tool.withheld), ...(state.pins.some((pin) => pinOf(tool) === `${pin.kind} ${pin.name}`) ? [" ", h("a", { href: "#/changes/" + encodeURIComponent(pinOf(tool)) }, "Show the differences")] : [])) : null,
     ...(tool.flags ?? []).map((flag) => h("p", { class: "warning" }, "Flagged: ", t("span", {}, flag))),
     ...(tool.notes ?? []).map((note) => h("p", { class: "dim" }, `${note.action}: `, t("span", {}, note.reason))),
     t("div", { class: "prose" }, tool.description || "The server provides no description.", true),
@@ -141,18 +143,11 @@ function tryForm(tool, box) {
 
 function result(res, ms) {
   if (res.error) return [t("p", { class: "error" }, res.error)];
-  const parts = members(res.text) ?? [];
-  const raw = (key) => parts.find((p) => p.key === key)?.raw;
-  const bad = raw("isError") === "true";
-  const out = [h("p", {}, h("span", { class: "state " + (bad ? "bad" : "calm") }, bad ? "tool error" : "ok"), " ", h("span", { class: "took" }, span(ms)))];
-  for (const block of JSON.parse(raw("content") ?? "[]")) out.push(block.type === "text" ? textBox("Text", block.text) : other(block));
-  const structured = raw("structuredContent");
-  if (structured && structured !== "null") out.push(textBox("Structured content", pretty(structured)));
-  return out;
+  const bad = members(res.text)?.find((p) => p.key === "isError")?.raw === "true";
+  return [h("p", {}, h("span", { class: "state " + (bad ? "bad" : "calm") }, bad ? "tool error" : "ok"), " ", h("span", { class: "took" }, span(ms))), ...resultView(res.text)];
 }
 
-function other(block) {
-  const data = block.data ?? block.resource?.blob;
-  const what = [block.type, block.mimeType ?? block.resource?.mimeType, block.uri ?? block.resource?.uri, data && `${data.length.toLocaleString("en")} characters of base64`].filter(Boolean).map(visText).join(", ");
-  return block.resource?.text !== undefined ? textBox(what, block.resource.text) : h("p", { class: "box-head" }, what, " (not shown)");
-}
+export const page = {
+  id: "tools", label: "Tools", letter: "t", topics: ["tools", "resources", "prompts", "pins"],
+  draw: renderTools, key: toolsKey, count: () => state.tools.length || "",
+};

@@ -2,11 +2,12 @@
 
 use super::OperatorApi;
 use crate::{
+    disk_space,
     event_log::{self, GatewayEvent},
     timestamp::millis,
 };
 use serde_json::{Value, json};
-use std::time::SystemTime;
+use std::{path::Path, time::SystemTime};
 use toolgate::auth::resource::IssuerStatus;
 use toolgate_journal::{AuditEntry, AuditEvent, JournalHealth};
 use toolgate_policy::{Approver, sanitize_entry};
@@ -35,6 +36,13 @@ impl OperatorApi {
                 &format!("it cannot be read: {e}; check its permissions")
             )]),
         }
+    }
+
+    /// Returns the free space of the disk with the data directory, and whether it is below the limit.
+    pub(crate) fn disk_status(&self) -> Value {
+        let free = disk_space::free_bytes(Path::new(&self.data));
+        let least = self.active.snapshot().config.limits.low_disk_bytes;
+        json!({"free": free, "low": free.is_some_and(|free| free < least)})
     }
 
     /// Returns the status of the issuers, as known from past requests to them.

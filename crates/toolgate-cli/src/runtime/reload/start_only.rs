@@ -11,6 +11,7 @@ const START_ONLY_LIMITS: &[&str] = &[
     "headers",
     "mcp_header_bytes",
     "stderr_bytes",
+    "console_result_bytes",
     "stream_messages",
     "stream_bytes",
     "stream_resources",

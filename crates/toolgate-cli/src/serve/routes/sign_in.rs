@@ -50,9 +50,11 @@ impl HttpRoutes {
             .map(str::to_owned);
         match (request.method(), step.as_deref().unwrap_or_default()) {
             (&Method::GET, "" | REDIRECT_SEGMENT | IDENTITY_SEGMENT) => {
-                self.console.page("own-sign-in.html")
+                self.console.page("own-sign-in.html", request.headers())
             }
-            (&Method::GET, name @ ("own-sign-in.js" | "style.css")) => self.console.page(name),
+            (&Method::GET, name @ ("own-sign-in.js" | "style.css")) => {
+                self.console.page(name, request.headers())
+            }
             (&Method::POST, "who") => {
                 with_body(request, async |with| self.identity_proof(&with)).await
             }

@@ -147,9 +147,9 @@ fn keys_settle_pins() {
     });
     let steps = json!([
         {"do": "pin", "name": "s.a", "holds": "\"description\": \"A\""},
-        {"do": "keys", "keys": ["1"]},
+        {"do": "keys", "keys": ["g", "i"]},
         // However fast they come, they are for the section that was gone to before.
-        {"do": "keys_at_once", "keys": ["6", "j", "j", "a"]},
+        {"do": "keys_at_once", "keys": ["g", "h", "j", "j", "a"]},
         {"do": "gone", "name": "s.b"},
         {"do": "keys", "keys": ["k", "k", "r"]},
         {"do": "pin", "name": "s.a", "holds": "rejected by console"},

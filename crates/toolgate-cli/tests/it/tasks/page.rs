@@ -26,7 +26,7 @@ fn a_person_sees_tasks_and_stops_one_in_the_browser() {
         // The other one is told of by the gateway, without a reload.
         {"do": "task", "status": "working"},
         {"do": "stop_task"},
-        {"do": "keys", "keys": ["1", "7"]},
+        {"do": "keys", "keys": ["g", "i", "g", "x"]},
         {"do": "task", "status": "cancelled"},
     ]);
     let mut page = Script::browser(&real, &gate.console(), steps);

@@ -1,6 +1,7 @@
 //! The data directory: private, writable and with free space.
 
 use super::{CheckResult, DoctorContext};
+use crate::disk_space;
 use rustix::fs::{Access, access, statvfs};
 use std::{
     os::unix::fs::MetadataExt,
@@ -72,7 +73,7 @@ pub(super) fn check(context: &DoctorContext) -> Vec<CheckResult> {
 /// Checks the free space.
 fn space(directory: &Path) -> Option<CheckResult> {
     let free = statvfs(directory).ok()?;
-    let bytes = free.f_bavail.saturating_mul(free.f_frsize);
+    let bytes = disk_space::free_bytes(directory)?;
     let text = format!("{} MiB are free", bytes >> 20);
     let fix = "the gateway rejects all calls if it cannot write its audit log; free some space, or bound the audit log with keep_days or keep_bytes in [audit]";
     // Some file systems do not count inodes.

@@ -63,7 +63,7 @@ async fn pin_definitions(
     (store, journal): (Arc<dyn StateStore>, &Arc<AuditJournal>),
 ) -> std::result::Result<Vec<ServerStatus>, String> {
     let recorder = Arc::new(AuditRecorder::new(journal.clone()));
-    let feed = Arc::new(CallFeed::new());
+    let feed = Arc::new(CallFeed::new(0));
     let backends = PolicyBackends {
         pins: runtime::pins::create_pins(store.clone(), recorder.clone(), feed.clone(), None),
         approvals: ApprovalService::new(recorder.clone(), store, compose::approval_limits(config)),

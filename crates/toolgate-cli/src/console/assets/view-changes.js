@@ -2,29 +2,30 @@
 
 import { state, post } from "./api.js";
 import { compare } from "./diff.js";
-import { h, t, vis, put, attr, keyed, button, textBox, hiddenCount, sizeNote, say, stamp, visText } from "./dom.js";
+import { h, t, vis, put, attr, keyed, button, textBox, hiddenCount, sizeNote, say, visText, pageRoot } from "./dom.js";
+import { dateTime } from "./time.js";
 import { kind, pretty } from "./json.js";
 
 /** Maximum number of differences of one definition, and of pins, that the gateway sends. */
 const MOST = { differences: 200, pins: 500 };
 
-const root = document.getElementById("view-pins");
+const root = pageRoot("changes", "Changes");
 const empty = h("div", { class: "empty", hidden: true }, h("h3", {}, "No definition has changed"),
   h("p", {}, "A tool, prompt or resource whose definition changes appears here, and is hidden from callers until you accept it."));
 const bulk = h("div", { class: "bulk" });
 const error = h("p", { class: "error", role: "alert", hidden: true });
 const list = h("div", { class: "cards" });
 const more = h("p", { class: "dim", hidden: true }, `This page shows ${MOST.pins} pins; more appear when some are decided.`);
-root.append(h("h2", { class: "sr" }, "Pins"), empty, error, bulk, list, more);
+root.append(empty, error, bulk, list, more);
 
 const idOf = (pin) => pin.kind + " " + pin.name;
 const sync = keyed(list, idOf, makeCard);
 let selected = null, armedAt = 0, parts = new Map(), order = [];
 
 /** Pins that wait for a decision; the others were rejected. */
-export const waiting = () => state.pins.filter((pin) => !pin.rejected);
+const waiting = () => state.pins.filter((pin) => !pin.rejected);
 
-export function renderPins() {
+function renderPins() {
   const before = order, had = list.contains(document.activeElement);
   const items = [...state.pins].sort((a, b) => !!a.rejected - !!b.rejected || (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
   order = items.map(idOf);
@@ -58,7 +59,7 @@ function select(id) {
 }
 
 /** Answers a key pressed outside any field; true if it was one of this view's. */
-export function pinsKey(key) {
+function pinsKey(key) {
   if (!order.length) return false;
   const i = order.indexOf(selected);
   if (key === "j" || key === "k") {
@@ -75,7 +76,7 @@ export function pinsKey(key) {
 }
 
 /** Brings one pin to the front. */
-export function showPin(id) {
+function showPin(id) {
   if (!parts.has(id)) return;
   select(id);
   parts.get(id).node.focus();
@@ -182,7 +183,7 @@ function tagsOf(pin, whole) {
 
 function standing(pin) {
   if (pin.rejected) return "The definition stays hidden until it changes again, or you accept it after all.";
-  const was = pin.accepted ? `The active definition was accepted by ${pin.by} on ${stamp(pin.at).slice(0, 16)} UTC. ` : "Nothing was accepted under this name. ";
+  const was = pin.accepted ? `The active definition was accepted by ${pin.by} on ${dateTime(pin.at)}. ` : "Nothing was accepted under this name. ";
   return was + `Digest of the new definition: ${pin.other.slice(0, 12)}.`;
 }
 
@@ -226,3 +227,8 @@ function changed(mark, text) {
   node.append(vis(text, true));
   return node;
 }
+
+export const page = {
+  id: "changes", label: "Changes", letter: "h", topics: ["pins"], draw: renderPins, key: pinsKey, show: (id) => { if (id) showPin(id); },
+  count: () => waiting().length || "", alert: () => waiting().length > 0,
+};

@@ -1,104 +1,9 @@
-//! Console page in a real browser.
+//! Login, requests and calls at the console, in a real browser.
 
-use crate::help::{
-    Gate, Modern, Response, SOON, Script, Setup, TempDir, browser, real, send, shot, until,
-};
+use super::{config, note};
+use crate::help::{Gate, Modern, SOON, Script, Setup, TempDir, browser, real, send, shot, until};
 use serde_json::{Value, json};
-use std::{collections::BTreeSet, io::Write, net::TcpStream, sync::Arc, thread::JoinHandle};
-
-fn note(port: u16, text: &str) -> JoinHandle<Response> {
-    let arguments = json!({"name": "n", "text": text});
-    std::thread::spawn(move || Modern::call(port, &json!(1), "demo_note", arguments))
-}
-
-#[test]
-fn a_freeze_is_shown_on_every_page_with_thaw_and_at_each_call_that_it_refuses() {
-    let (Some(real), Some(_)) = (real(), browser()) else {
-        return;
-    };
-    let gate = Setup::demo().start();
-    let first = note(gate.port, "one that waits");
-    gate.pending();
-    let steps = json!([
-        {"do": "pending", "holds": "one that waits"},
-        {"do": "hidden", "at": "#frozen"},
-        {"do": "wait"},
-        {"do": "see", "at": "#frozen", "holds": "look into it"},
-        {"do": "see", "at": "[data-pending] [data-frozen]", "holds": "Frozen: everything"},
-        {"do": "shot", "path": shot("frozen.png")},
-        {"do": "click", "at": "[data-tab=calls]"},
-        {"do": "see", "at": "#frozen", "holds": "look into it"},
-        {"do": "click", "at": "[data-tab=tasks]"},
-        {"do": "see", "at": "#frozen", "holds": "look into it"},
-        {"do": "click", "at": "#frozen [data-act=thaw-all]"},
-        {"do": "hidden", "at": "#frozen"},
-        {"do": "click", "at": "[data-tab=inbox]"},
-        {"do": "hidden", "at": "[data-pending] [data-frozen]"},
-        {"do": "wait"},
-        {"do": "see", "at": "[data-pending] [data-frozen]", "holds": "Frozen: server demo"},
-        {"do": "hidden", "at": "#frozen"},
-        {"do": "wait"},
-        {"do": "see", "at": "[data-pending] [data-frozen]", "holds": "Frozen: caller anonymous@http"},
-    ]);
-    let mut page = Script::browser(&real, &gate.console(), steps);
-    page.event("waiting");
-    gate.cli(&["freeze", "all", "--reason", "we look into it"]);
-    page.go_on();
-    let told = page.event("see")["text"].to_string();
-    assert!(told.contains("Everything is frozen by "), "{told}");
-    assert!(
-        told.contains(" since 20") && told.contains("Thaw"),
-        "{told}"
-    );
-    page.event("waiting");
-    assert_eq!(gate.cli(&["freeze", "list"]), "", "nothing is frozen");
-    gate.cli(&["freeze", "server", "demo"]);
-    page.go_on();
-    page.event("waiting");
-    gate.cli(&["thaw", "server", "demo"]);
-    gate.cli(&["freeze", "caller", "anonymous@http"]);
-    page.go_on();
-    page.event("done");
-    first.join().unwrap();
-}
-
-fn config(more: &str) -> String {
-    let program = env!("CARGO_BIN_EXE_toolgate");
-    format!(
-        "{more}\n[server.demo]\ncommand = [{program:?}, \"demo-server\"]\ntrust_annotations = true\n"
-    )
-}
-
-#[test]
-fn a_refused_config_is_shown_with_its_line_until_a_good_one_is_in_force() {
-    let (Some(real), Some(_)) = (real(), browser()) else {
-        return;
-    };
-    let gate = Setup::config(config("")).start();
-    let steps = json!([
-        {"do": "see", "at": "#link[data-link=live]"},
-        {"do": "hidden", "at": "#policy"},
-        {"do": "wait"},
-        {"do": "see", "at": "#policy", "holds": "toolgate.toml:1"},
-        {"do": "click", "at": "[data-tab=servers]"},
-        {"do": "see", "at": "#policy", "holds": "no_such_key"},
-        {"do": "shot", "path": shot("refused-config.png")},
-        {"do": "reload"},
-        {"do": "see", "at": "#policy", "holds": "no_such_key"},
-        {"do": "wait"},
-        {"do": "hidden", "at": "#policy"},
-    ]);
-    let mut page = Script::browser(&real, &gate.console(), steps);
-    page.event("waiting");
-    gate.configure(&config("no_such_key = 1"));
-    assert!(!gate.run(&["reload"]).status.success());
-    page.go_on();
-    page.event("waiting");
-    gate.configure(&config(""));
-    gate.cli(&["reload"]);
-    page.go_on();
-    page.event("done");
-}
+use std::{collections::BTreeSet, io::Write, net::TcpStream, sync::Arc};
 
 #[test]
 fn a_request_whose_caller_has_gone_is_marked_and_ranks_below_one_that_waits() {
@@ -122,7 +27,7 @@ fn a_request_whose_caller_has_gone_is_marked_and_ranks_below_one_that_waits() {
     assert_eq!(gate.inbox()[1], old, "in the terminal, too");
     let steps = json!([
         {"do": "pending", "holds": "the caller waits"},
-        {"do": "see", "at": "[data-pending][data-caller=gone]", "holds": "caller disconnected"},
+        {"do": "see", "at": "#callers-gone summary", "holds": "1 request whose caller has gone"},
         {"do": "rows", "at": "[data-pending]", "names": ["data-pending", "data-caller"]},
         {"do": "shot", "path": shot("caller-gone.png")},
         {"do": "keys", "keys": ["k"]},
