@@ -166,7 +166,7 @@ fn a_trace_in_the_http_headers_is_continued_and_linked() {
     // The context of the message comes first; that of the transport becomes a link.
     let other = "11111111111111111111111111111111";
     let meta = json!({"traceparent": format!("00-{other}-2222222222222222-01")});
-    call_with_meta(gate.port, &meta, &[header.clone()]);
+    call_with_meta(gate.port, &meta, std::slice::from_ref(&header));
     let server = of_kind(&spans_of(&collector, other, 2), SpanKind::Server).clone();
     assert_eq!(hex(&server.parent_span_id), "2222222222222222");
     assert_eq!(hex(&server.links[0].trace_id), TRACE);
