@@ -6,7 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use crate::run::{cargo, must};
 
 /// The variable of a row, and how much it asks for.
-const COUNTS: [(&str, &str); 7] = [
+const COUNTS: [(&str, &str); 12] = [
     ("TOOLGATE_T07", "100000"),
     ("TOOLGATE_T10", "10000000"),
     ("TOOLGATE_T29", "1000000"),
@@ -14,6 +14,11 @@ const COUNTS: [(&str, &str); 7] = [
     ("TOOLGATE_T40", "100000"),
     ("TOOLGATE_T44", "1000000"),
     ("TOOLGATE_T76", "1000"),
+    ("TOOLGATE_S2", "200"),
+    ("TOOLGATE_S4", "100"),
+    ("TOOLGATE_S5", "20000"),
+    ("TOOLGATE_S6", "102"),
+    ("TOOLGATE_S8", "1000000"),
 ];
 
 /// Mutated inputs for each fuzz target, and the seconds after which a target ends early.

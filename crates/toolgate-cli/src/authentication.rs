@@ -77,6 +77,8 @@ pub(crate) enum AuthRejectionClass {
     Malformed,
     /// Credentials that were not checked this time (status 429).
     RateLimited,
+    /// Keys that cannot be checked, because the shared store is away (status 503).
+    Unavailable,
 }
 
 impl AuthenticatedCaller {
@@ -210,6 +212,12 @@ impl Authenticator {
                     _ => "this key is no longer valid; ask the operator for a new one",
                 },
             )),
+            Err(ApiKeyRejection::Unavailable(why)) => Err(AuthRejection {
+                class: AuthRejectionClass::Unavailable,
+                reason: why,
+                message: "API keys cannot be checked now, because the shared store of this gateway cannot be reached; try again later",
+                oauth_rejection: None,
+            }),
             Err(_) => Err(self.invalid_credentials(
                 "the key is unknown".to_owned(),
                 "this key is unknown, or was rotated long ago; ask the operator for a key from `toolgate keys create NAME`",
@@ -306,6 +314,7 @@ impl AuthRejection {
             AuthRejectionClass::Missing | AuthRejectionClass::RateLimited => {
                 (StatusCode::UNAUTHORIZED, "Bearer")
             }
+            AuthRejectionClass::Unavailable => (StatusCode::SERVICE_UNAVAILABLE, "Bearer"),
         }
     }
 }

@@ -21,6 +21,7 @@ mod console;
 mod disk_space;
 mod event_log;
 mod file_diff;
+mod fleet;
 mod hosts;
 mod import;
 mod oauth;

@@ -180,6 +180,13 @@ pub struct LimitSubject {
     session: Option<u64>,
 }
 
+impl LimitSubject {
+    /// Returns the name of the caller, or `None` if the limit is that of one session of an anonymous caller.
+    pub fn without_session(&self) -> Option<&str> {
+        self.session.is_none().then_some(&*self.caller)
+    }
+}
+
 impl Caller {
     /// Name of all callers over HTTP that sent no credentials, `anonymous@http`.
     pub const ANONYMOUS_HTTP: &'static str = "anonymous@http";

@@ -106,7 +106,9 @@ pub use catch_panic::{CatchPanic, withhold_panic_messages};
 pub use limits::circuit_breaker::CircuitBreaker;
 pub use limits::concurrency::{ConcurrencyLimit, ConcurrencyLimits};
 pub use limits::deadline::CallTimeout;
-pub use limits::rate::{RateLimiter, RateQuota, RateRule, TokenBucket};
+pub use limits::rate::{
+    RateLimiter, RateMessageSender, RateQuota, RateRule, RateSharing, TokenBucket,
+};
 pub use limits::size::{SizeLimits, TextTruncation};
 pub use per_server::PerServer;
 pub use pins::{

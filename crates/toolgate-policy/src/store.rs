@@ -48,6 +48,26 @@ pub trait StateStore: Send + Sync + 'static {
         precondition: WritePrecondition,
     ) -> BoxFuture<'static, Result<WriteOutcome, Error>>;
 
+    /// Writes an entry that must hold at once, such as a freeze. If a shared store is away, the entry holds in this
+    /// process, and reaches the store later.
+    ///
+    /// # Errors
+    /// The entry is not stored anywhere that outlives this process.
+    fn write_urgent(
+        &self,
+        table: &str,
+        key: &str,
+        value: Value,
+    ) -> BoxFuture<'static, Result<WriteOutcome, Error>> {
+        self.write(table, key, Some(value), WritePrecondition::Any)
+    }
+
+    /// Returns the reason why the entries are too old to authenticate callers with. A store without a network never has
+    /// one.
+    fn stale_reason(&self) -> Option<Arc<str>> {
+        None
+    }
+
     /// Returns a counter of changes of the store, including those of other processes, to wait for the next change.
     fn changed(&self) -> watch::Receiver<u64>;
 

@@ -5,6 +5,7 @@ use std::{
     path::{Path, PathBuf},
     sync::Arc,
 };
+use toolgate_core::{Error, ErrorKind, OperatorDetail, RefusalReason};
 
 /// Reason of a write failure after the writer thread ended, which only a panic can cause.
 pub(crate) const WRITER_ENDED: &str = "the writer thread ended because of an internal error";
@@ -39,6 +40,8 @@ pub enum StoreError {
         /// Where and how the file is corrupt.
         reason: String,
     },
+    /// The shared database cannot be reached or does not answer. It may have stored a change whose answer was lost.
+    Away(Arc<str>),
     /// A limit of the store would be exceeded; nothing was written.
     Full(String),
     /// The store refuses what was asked for; nothing was written.
@@ -65,6 +68,15 @@ impl StoreError {
         }
     }
 
+    /// Returns the refusal of whatever depends on a change that was not stored.
+    pub(crate) fn into_refusal(self) -> Error {
+        let text = format!("the change was not stored: {self}");
+        let detail = OperatorDetail::new(self.detail());
+        Error::new(ErrorKind::Refused(RefusalReason::AuditUnavailable), text)
+            .with_source(self)
+            .with_detail(detail)
+    }
+
     /// Returns the error text for the operator, with paths, the cause, and the remedy.
     pub fn detail(&self) -> String {
         match self {
@@ -89,6 +101,9 @@ impl StoreError {
             }
             StoreError::Failed(reason) => format!(
                 "the state cannot be written ({reason}); free space on the disk or repair it, then restart the program"
+            ),
+            StoreError::Away(reason) => format!(
+                "the shared store cannot be used: {reason}; check PostgreSQL and the network between, or `url` in [store]"
             ),
             StoreError::Full(_) | StoreError::Refused(_) | StoreError::Overloaded => {
                 self.to_string()
@@ -127,6 +142,9 @@ impl fmt::Display for StoreError {
             ),
             StoreError::Failed(_) => {
                 f.write_str("the state cannot be written; the operator has to repair it")
+            }
+            StoreError::Away(_) => {
+                f.write_str("the shared store cannot be reached; try again later")
             }
             StoreError::Damaged { .. } => {
                 f.write_str("the state is damaged; the operator has to repair it")

@@ -48,11 +48,15 @@ mod directory;
 mod error;
 mod legacy;
 mod legacy_line;
+#[cfg(feature = "postgres")]
+pub mod postgres;
+mod shared;
 mod store;
 mod tables;
 mod transfer;
 mod writer;
 
 pub use error::StoreError;
-pub use store::{DatabaseStore, StoreLimits};
+pub use shared::StoreLimits;
+pub use store::DatabaseStore;
 pub use transfer::{StoreReport, StoreTable, check, clear, export, import};

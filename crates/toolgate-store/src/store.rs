@@ -5,61 +5,23 @@ use crate::{
     database::DATABASE,
     error::WRITER_ENDED,
     legacy,
-    tables::StoreTables,
+    shared::{StoreLimits, StoreShared},
     writer::{QueuedChange, StoreWriter},
 };
 use serde_json::Value;
 use std::{
     path::{Path, PathBuf},
     sync::{
-        Arc, Mutex, OnceLock, PoisonError, RwLock, RwLockReadGuard,
+        Arc, Mutex, PoisonError,
         mpsc::{SyncSender, TrySendError, sync_channel},
     },
     thread::{self, JoinHandle},
 };
 use tokio::sync::{oneshot, watch};
-use toolgate_core::{BoxFuture, Error, ErrorKind, OperatorDetail, RefusalReason};
+use toolgate_core::{BoxFuture, Error};
 use toolgate_policy::{
     ChangedKeys, StateClock, StateRow, StateStore, WriteOutcome, WritePrecondition,
 };
-
-/// Limits of the state store: number and size of entries, and queue length.
-#[derive(Clone, Copy, Debug)]
-#[non_exhaustive]
-pub struct StoreLimits {
-    /// Maximum number of entries in all state tables together.
-    pub max_rows: usize,
-    /// Maximum size of one entry with its key, in bytes.
-    pub max_row_bytes: usize,
-    /// Maximum number of changes that wait for the disk.
-    pub max_queue: usize,
-}
-
-impl Default for StoreLimits {
-    /// Returns 100,000 entries of 1 MiB, and a queue of 1,024.
-    fn default() -> StoreLimits {
-        StoreLimits {
-            max_rows: 100_000,
-            max_row_bytes: 1024 * 1024,
-            max_queue: 1024,
-        }
-    }
-}
-
-/// State that the writer shares with callers.
-#[derive(Debug, Default)]
-pub(crate) struct StoreShared {
-    pub(crate) tables: RwLock<StoreTables>,
-    pub(crate) changed: watch::Sender<u64>,
-    pub(crate) failed: OnceLock<Arc<str>>,
-    pub(crate) clock: Arc<StateClock>,
-}
-
-impl StoreShared {
-    pub(crate) fn tables(&self) -> RwLockReadGuard<'_, StoreTables> {
-        self.tables.read().unwrap_or_else(PoisonError::into_inner)
-    }
-}
 
 /// State store in a SQLite database (WAL mode), shared by all processes of a directory. Dropping it writes the queued
 /// changes.
@@ -110,13 +72,7 @@ impl DatabaseStore {
         if let Some(reason) = self.shared.failed.get() {
             return Err(StoreError::Failed(reason.clone()));
         }
-        let size = key.len() + value.as_ref().map_or(0, |value| value.to_string().len());
-        if size > self.limits.max_row_bytes {
-            return Err(StoreError::Full(format!(
-                "an entry of the state is {size} bytes long, but the limit is {}; store less data in it",
-                self.limits.max_row_bytes
-            )));
-        }
+        self.limits.check_size(key, value.as_ref())?;
         let message = QueuedChange {
             table: table.to_owned(),
             key: key.to_owned(),
@@ -168,13 +124,7 @@ impl StateStore for DatabaseStore {
                     .unwrap_or_else(|_| Err(StoreError::Failed(WRITER_ENDED.into()))),
                 Err(error) => Err(error),
             };
-            written.map_err(|cause| {
-                let text = format!("the change was not stored: {cause}");
-                let detail = OperatorDetail::new(cause.detail());
-                Error::new(ErrorKind::Refused(RefusalReason::AuditUnavailable), text)
-                    .with_source(cause)
-                    .with_detail(detail)
-            })
+            written.map_err(StoreError::into_refusal)
         })
     }
 

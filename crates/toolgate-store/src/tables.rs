@@ -1,6 +1,6 @@
 //! In-memory tables of all entries.
 
-use crate::change::StoreChange;
+use crate::{change::StoreChange, clock_row};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use toolgate_policy::{ChangedKeys, StateRow};
 
@@ -54,6 +54,13 @@ impl StoreTables {
             count: self.change_count,
             keys,
         }
+    }
+
+    /// Returns the number of entries that count toward the limit.
+    pub(crate) fn counted_rows(&self) -> usize {
+        // The row of the clock does not count, since no caller added it.
+        let clock = self.row(clock_row::TABLE, clock_row::KEY).is_some();
+        self.row_count - usize::from(clock)
     }
 
     pub(crate) fn row(&self, table: &str, key: &str) -> Option<&StateRow> {

@@ -47,16 +47,22 @@ pub fn check(dir: &Path) -> Result<StoreReport, StoreError> {
     let mut database = open(dir)?;
     database.check_whole()?;
     let (entries, version) = entries(&mut database)?;
-    let mut tables = BTreeMap::<String, usize>::new();
-    for entry in entries {
-        *tables.entry(entry.table).or_default() += 1;
+    Ok(StoreReport::of(entries, version))
+}
+
+impl StoreReport {
+    pub(crate) fn of(entries: Vec<StoreChange>, version: u64) -> StoreReport {
+        let mut tables = BTreeMap::<String, usize>::new();
+        for entry in entries {
+            *tables.entry(entry.table).or_default() += 1;
+        }
+        let tables = tables.into_iter();
+        let tables = tables.map(|(name, entries)| StoreTable { name, entries });
+        StoreReport {
+            tables: tables.collect(),
+            version,
+        }
     }
-    let tables = tables.into_iter();
-    let tables = tables.map(|(name, entries)| StoreTable { name, entries });
-    Ok(StoreReport {
-        tables: tables.collect(),
-        version,
-    })
 }
 
 /// Writes all entries of a state store as JSON lines, for a backup. They contain secrets, such as seal keys. Returns the
@@ -66,6 +72,15 @@ pub fn check(dir: &Path) -> Result<StoreReport, StoreError> {
 /// The database cannot be read, or the output cannot be written.
 pub fn export(dir: &Path, out: &mut dyn Write) -> Result<usize, StoreError> {
     let (entries, version) = entries(&mut open(dir)?)?;
+    write_export(&entries, version, out)
+}
+
+/// Writes entries as JSON lines.
+pub(crate) fn write_export(
+    entries: &[StoreChange],
+    version: u64,
+    out: &mut dyn Write,
+) -> Result<usize, StoreError> {
     let mut digest = Context::new(&SHA256);
     let mut write = |line: &Value| {
         let text = format!("{line}\n");
@@ -136,7 +151,7 @@ pub fn clear(dir: &Path, table: &str) -> Result<usize, StoreError> {
     database.end(removed)
 }
 
-fn open(dir: &Path) -> Result<Database, StoreError> {
+pub(crate) fn open(dir: &Path) -> Result<Database, StoreError> {
     let held = directory::lock(dir)?;
     let mut database = Database::open(dir)?;
     legacy::migrate(dir, &mut database, &held)?;
@@ -144,14 +159,15 @@ fn open(dir: &Path) -> Result<Database, StoreError> {
 }
 
 /// Reads all entries, and the version of the last change.
-fn entries(database: &mut Database) -> Result<(Vec<StoreChange>, u64), StoreError> {
+pub(crate) fn entries(database: &mut Database) -> Result<(Vec<StoreChange>, u64), StoreError> {
     database.begin()?;
     let read = database.changes_since(None);
     let all = database.end(read)?;
     Ok((all.changes, all.version))
 }
 
-fn read_export(input: &mut dyn BufRead) -> Result<(Vec<StoreChange>, u64), StoreError> {
+/// Reads the entries of an export, and the version of the last change.
+pub(crate) fn read_export(input: &mut dyn BufRead) -> Result<(Vec<StoreChange>, u64), StoreError> {
     let wrong = |line: usize, reason: &str| {
         let reason = format!("line {line}: {reason}");
         StoreError::file(

@@ -6,13 +6,13 @@ use crate::{
     clock_row,
     database::{Database, ForeignChanges},
     directory, legacy,
-    store::StoreShared,
+    shared::StoreShared,
 };
 use serde_json::Value;
 use std::{
     path::Path,
     sync::{
-        Arc, PoisonError,
+        Arc,
         mpsc::{Receiver, RecvTimeoutError},
     },
     time::{Duration, Instant},
@@ -166,7 +166,7 @@ impl StoreWriter {
         } = self.database.changes_since(self.version)?;
         self.version = Some(version);
         if are_all || !changes.is_empty() {
-            self.publish(are_all, changes);
+            self.shared.publish(are_all, changes);
         }
         Ok(())
     }
@@ -216,7 +216,7 @@ impl StoreWriter {
         let changes = staged?.changes;
         if let Some(newest) = changes.last() {
             self.version = Some(newest.version);
-            self.publish(false, changes);
+            self.shared.publish(false, changes);
         }
         Ok(())
     }
@@ -267,10 +267,10 @@ impl StoreWriter {
         let (there, rows) = {
             let known = self.shared.tables();
             let there = known.row(table, key).map(|row| row.version);
-            // The row of the clock does not count, since no caller added it.
-            let clock = known.row(clock_row::TABLE, clock_row::KEY).is_some();
-            let rows = known.row_count - usize::from(clock);
-            (staged.row(table, key).unwrap_or(there), rows)
+            (
+                staged.row(table, key).unwrap_or(there),
+                known.counted_rows(),
+            )
         };
         let fits = match planned.expect {
             WritePrecondition::Any => true,
@@ -281,12 +281,7 @@ impl StoreWriter {
             return Ok(WriteOutcome::Conflict);
         }
         if there.is_none() && planned.value.is_some() {
-            if rows + staged.added_rows >= self.limits.max_rows {
-                let most = self.limits.max_rows;
-                return Err(StoreError::Full(format!(
-                    "the state already has {most} entries, which is the limit; delete entries that are no longer needed"
-                )));
-            }
+            self.limits.check_rows(rows + staged.added_rows)?;
             staged.added_rows += 1;
         }
         let version = self.next_version(staged);
@@ -297,24 +292,5 @@ impl StoreWriter {
             value: planned.value,
         });
         Ok(WriteOutcome::Done(version))
-    }
-
-    fn publish(&self, are_all: bool, changes: Vec<StoreChange>) {
-        let mut tables = self
-            .shared
-            .tables
-            .write()
-            .unwrap_or_else(PoisonError::into_inner);
-        for change in &changes {
-            if let (clock_row::TABLE, Some(time)) = (change.table.as_str(), &change.value) {
-                clock_row::merge_row(&self.shared.clock, time);
-            }
-        }
-        match are_all {
-            true => tables.replace(changes),
-            false => changes.into_iter().for_each(|change| tables.apply(change)),
-        }
-        drop(tables);
-        self.shared.changed.send_modify(|n| *n += 1);
     }
 }

@@ -6,6 +6,7 @@
 //! - [`Transcript`] is a text file with the messages that are sent and those that must come back.
 //! - [`canary`] detects secrets that must not appear anywhere.
 //! - [`hostile`] has servers that misbehave, each in one way.
+//! - `postgres` starts a PostgreSQL server, kills it and stops it.
 //! - [`SeededRng`] generates pseudo-random numbers, the same in every run.
 //!
 //! All of them panic if a test should fail, with the message received. Nothing waits longer than [`HANG_TIMEOUT`]; with
@@ -39,6 +40,8 @@ pub mod canary;
 mod client;
 pub mod hostile;
 mod line_stream;
+#[cfg(unix)]
+pub mod postgres;
 mod random;
 mod scripted;
 mod transcript;

@@ -51,6 +51,11 @@ impl GatewayHealth {
         if self.store.failure().is_some() {
             problems.push("store: it cannot be written; see `toolgate status`");
         }
+        if self.store.stale_reason().is_some() {
+            problems.push(
+                "shared store: it has been away for too long, so API keys cannot be checked; see the log of the gateway",
+            );
+        }
         problems
     }
 

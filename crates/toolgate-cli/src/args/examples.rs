@@ -106,6 +106,7 @@ toolgate store export toolgate-state.jsonl"),
     ("store check", "toolgate store check"),
     ("store export", "toolgate store export toolgate-state.jsonl"),
     ("store import", "toolgate store import toolgate-state.jsonl --data ./restored"),
+    ("store pki", "toolgate store pki --dir pki 10.0.0.5 10.0.0.6"),
     ("store clear", "toolgate store clear clock"),
     ("schema", "\
 toolgate schema

@@ -177,7 +177,7 @@ fn dispatch(cli: Cli) -> Result<ExitCode> {
         Some(CliCommand::Login(wanted)) => login::run(&place, wanted),
         Some(CliCommand::Logout(wanted)) => logins::sign_out(&place, wanted),
         Some(CliCommand::Logins(output)) => logins::list(&place, output.json),
-        Some(CliCommand::Console { revoke: true, .. }) => revoke_console(&data()?),
+        Some(CliCommand::Console { revoke: true, .. }) => revoke_console(&place, &data()?),
         Some(CliCommand::Console { name, .. }) => console(&GatewaySockets::find(&data()?)?, name),
         Some(CliCommand::Approve(approve)) => decisions::approve(&data()?, approve),
         Some(CliCommand::Grants(grants)) => decisions::grants(&data()?, grants),
@@ -294,10 +294,10 @@ fn console(gateways: &GatewaySockets, name: &str) -> Result<ExitCode> {
 }
 
 /// Ends all console sessions, through the gateways or, if none runs, directly in the stored state.
-fn revoke_console(data: &Path) -> Result<ExitCode> {
+fn revoke_console(place: &DataLocation<'_>, data: &Path) -> Result<ExitCode> {
     let Ok(gateways) = GatewaySockets::find(data) else {
-        let state = offline::state(data)?;
-        let revoked = explain::runtime()?.block_on(revoke_all_sessions(&state));
+        let state = offline::state(&offline::location(place, data)?)?;
+        let revoked = explain::runtime()?.block_on(revoke_all_sessions(state.as_ref()));
         return print(&revoked_text(revoked.map_err(CommandError::Failure)? as u64));
     };
     let mut revoked = 0;

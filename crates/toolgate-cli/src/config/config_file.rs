@@ -12,6 +12,7 @@ use super::{
     rule::RuleSection,
     search::SearchSection,
     server_section::ServerSection,
+    store::StoreSection,
     telemetry::TelemetrySection,
     tls::TlsSection,
     value_source::SecretSource,
@@ -57,6 +58,8 @@ pub(super) struct ConfigFile {
     pub(super) telemetry: TelemetrySection,
     /// Limits. The name of a key says its unit: bytes, seconds or milliseconds; all others are counts.
     pub(super) limits: GatewayLimits,
+    /// State that several gateways share.
+    pub(super) store: StoreSection,
     /// Handling of new, changed and confusable definitions.
     pub(super) pins: PinSettings,
     /// Upstream servers: one section for each.

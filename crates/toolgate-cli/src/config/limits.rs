@@ -353,6 +353,10 @@ limits! {
     audit_batch: usize = 256, 1 to 65_536;
     /// Time for which audit records are gathered while more arrive.
     audit_wait_milliseconds: u64 = 2, 0 to 1_000;
+    /// Age of the last copy of the shared store above which API keys are answered with HTTP 503.
+    store_stale_seconds: u64 = 10, 1 to 3_600;
+    /// Maximum time of a change of the shared store. Without an answer, the store counts as away.
+    store_timeout_milliseconds: u64 = 2_000, 100 to 60_000;
     /// Time for which running calls may continue when the gateway stops.
     drain_seconds: u64 = 30, 0 to 3_600;
 }

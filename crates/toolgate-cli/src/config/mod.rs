@@ -47,6 +47,7 @@ mod secret_sources;
 mod server;
 pub(crate) mod server_names;
 mod server_section;
+mod store;
 mod telemetry;
 #[cfg(test)]
 mod tests;
@@ -88,6 +89,7 @@ pub(crate) use server_names::{check_name as check_server_name, normalize_id};
 #[cfg(test)]
 pub(crate) use server_section::CredentialOwner;
 pub(crate) use server_section::{OutputCheck, UnknownArguments};
+pub(crate) use store::{PeerSettings, StoreSettings};
 pub(crate) use telemetry::TelemetrySettings;
 pub(crate) use tls::TlsSettings;
 pub(crate) use token::TokenSource;
@@ -129,6 +131,8 @@ pub(crate) struct Config {
     pub(crate) telemetry: TelemetrySettings,
     /// Limits.
     pub(crate) limits: GatewayLimits,
+    /// Shared state of several gateways.
+    pub(crate) store: StoreSettings,
     /// Pinning of definitions.
     pub(crate) pins: PinSettings,
     /// Naming rules for tools and prompts.
@@ -401,6 +405,7 @@ impl Config {
             admin: AdminSettings::default(),
             telemetry: TelemetrySettings::default(),
             limits,
+            store: StoreSettings::default(),
             pins: PinSettings::default(),
             tool_names: NameRules::default(),
             servers,

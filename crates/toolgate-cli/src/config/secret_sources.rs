@@ -32,6 +32,8 @@ impl Config {
             headers
                 .map(|(name, value)| own(&format!("the header {name} of the OTLP export"), value)),
         );
+        let url = self.store.url.iter();
+        uses.extend(url.map(|url| own("the URL of the shared store", url)));
         for issuer in &self.auth.issuers {
             let asked = issuer
                 .introspection

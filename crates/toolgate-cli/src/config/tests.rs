@@ -249,8 +249,8 @@ fn a_default_of_the_schema_changes_nothing() {
         ("", schema, vec![command]),
         ("", server, vec![command, url]),
     ];
-    let names =
-        ["auth", "audit", "limits", "pins", "search"].map(|name| (name, format!("[{name}]\n")));
+    let names = ["auth", "audit", "limits", "pins", "search", "store"]
+        .map(|name| (name, format!("[{name}]\n")));
     for (name, head) in &names {
         sections.push((head, &schema["properties"][name], vec![command]));
     }
@@ -297,7 +297,7 @@ fn settings_of(config: &Config) -> String {
         &config.limits,
         &config.pins,
     );
-    let sections = (&config.audit, &config.auth, &config.search);
+    let sections = (&config.audit, &config.auth, &config.search, &config.store);
     format!("{server:?} {top:?} {sections:?}")
 }
 

@@ -11,6 +11,7 @@ use super::{
     schema::config_schema,
     search::SearchSettings,
     server::ServerSettings,
+    store::StoreSettings,
     tls::TlsSettings,
     token::TokenSource,
     tool_targets::ToolTargets,
@@ -57,6 +58,7 @@ fn check(
         servers.into_iter().partition(|server| server.enabled);
     let mut config = Config::with_defaults(source, servers, file.limits);
     config.disabled_servers = disabled;
+    config.store = StoreSettings::check(file.store)?;
     config.pins = file.pins;
     config.tool_names = file.tool_names;
     config.auth = auth;

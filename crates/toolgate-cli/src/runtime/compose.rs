@@ -198,7 +198,7 @@ pub(crate) fn gateway_policy(
     let silence = per_server(config, seconds(limits.call_seconds), |server| {
         seconds(server.call_seconds.unwrap_or(limits.call_seconds))
     });
-    let rate = rate_limiter(config, before);
+    let rate = rate_limiter(config, kept, before);
     let mut asking = input_request_policy(config);
     asking.rate = rate.clone();
     let mut operator = OperatorPolicy::new(kept.approvals.clone());
@@ -410,11 +410,18 @@ fn circuit_breaker(config: &Config, before: Option<&Policy>) -> CircuitBreaker {
 }
 
 /// Returns the rate limiter. The token buckets of the previous one carry over.
-fn rate_limiter(config: &Config, before: Option<&Policy>) -> policy::RateLimiter {
+fn rate_limiter(
+    config: &Config,
+    kept: &PolicyBackends,
+    before: Option<&Policy>,
+) -> policy::RateLimiter {
     let (rules, all) = (rate_rules(config), quota(&config.limits.rate));
     let rate = match before {
         Some(before) => before.rate.reloaded(rules, all),
-        None => policy::RateLimiter::new(rules, all),
+        None => match &kept.rate_sharing {
+            Some(sharing) => policy::RateLimiter::new(rules, all).shared(sharing.clone()),
+            None => policy::RateLimiter::new(rules, all),
+        },
     };
     let own = |server: &ServerSettings| Some((server.id.clone(), quota(server.rate.as_ref()?)));
     rate.per_server(config.servers.iter().filter_map(own))

@@ -6,6 +6,7 @@ use crate::{
     runtime::compose,
     runtime::dry_run::{self, ExplainRequest, nearest_name},
     runtime::snapshot::PolicyBackends,
+    runtime::store_location::StoreLocation,
 };
 use serde_json::Value;
 use std::{path::Path, sync::Arc, time::SystemTime};
@@ -19,7 +20,6 @@ use toolgate_policy::{
     MemoryStateStore, OnOutboundSecret, PinnedText, Pins, Policy, StateClock, StateRow, StateStore,
     WriteOutcome, WritePrecondition, pins::StoredPin as KeptPin,
 };
-use toolgate_store::{DatabaseStore, StoreLimits};
 
 /// Choice of a definition if the latest one is not the accepted one.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -53,7 +53,7 @@ impl OfflineView {
         data: &Path,
         which: DefinitionChoice,
     ) -> Result<OfflineView, String> {
-        let store = open_store(&data.join("state"))?;
+        let store = open_store(&StoreLocation::of(&config, data)?)?;
         policy::SecretRedactor::install(&config.secret_rules.files);
         let recorder = Arc::new(AuditRecorder::log());
         // The current freezes did not apply to past calls.
@@ -71,6 +71,7 @@ impl OfflineView {
             ),
             pins: Pins::new(store.clone(), recorder.clone()),
             recorder,
+            rate_sharing: None,
         };
         let pins = crate::runtime::pins::with_settings(&config, kept.pins.clone());
         let mut route = compose::gateway_policy(&config, &kept, pins.clone(), None);
@@ -308,19 +309,19 @@ impl Service for OfflineServer {
     }
 }
 
-/// Opens the tables of a directory; empty ones if there are none.
-fn open_store(dir: &Path) -> Result<Arc<dyn StateStore>, String> {
-    if !DatabaseStore::exists(dir) {
+/// Opens the stored tables; empty ones if there are none.
+fn open_store(location: &StoreLocation) -> Result<Arc<dyn StateStore>, String> {
+    if !location.exists() {
         return Ok(Arc::new(MemoryStateStore::new()));
     }
-    let state = DatabaseStore::open(dir, StoreLimits::default());
-    let state =
-        state.map_err(|e| format!("cannot open the stored approvals and pins: {}", e.detail()))?;
-    Ok(Arc::new(ReadOnlyStore(state)))
+    let state = location
+        .open()
+        .map_err(|e| format!("cannot open the stored approvals and pins: {}", e.detail()))?;
+    Ok(Arc::new(ReadOnlyStore(state.store)))
 }
 
 /// Store that rejects writes.
-struct ReadOnlyStore(DatabaseStore);
+struct ReadOnlyStore(Arc<dyn StateStore>);
 
 impl StateStore for ReadOnlyStore {
     fn entries(&self, table: &str) -> Vec<StateRow> {

@@ -22,7 +22,7 @@ use std::{
 use toolgate::{aggregate::Aggregate, edge::http::HostGuard};
 use toolgate_auth::Secret;
 use toolgate_core::{Caller, ChangeFilter, ChangeStream, ItemKind, Service};
-use toolgate_policy::{ApprovalService, AuditRecorder, Pins, Policy};
+use toolgate_policy::{ApprovalService, AuditRecorder, Pins, Policy, RateSharing};
 use toolgate_protocol::memory_budget::MemoryBudget;
 
 /// Backends that the policies of all snapshots share: audit log, call feed, approvals, store and pins.
@@ -34,6 +34,8 @@ pub(crate) struct PolicyBackends {
     pub(crate) pins: Pins,
     /// Metrics of the gateway; `None` for a command that only reads.
     pub(crate) telemetry: Option<Arc<GatewayTelemetry>>,
+    /// The other gateways that have a part of each rate limit.
+    pub(crate) rate_sharing: Option<Arc<RateSharing>>,
 }
 
 /// State that outlives every config: the backends of the policies, and the running servers.

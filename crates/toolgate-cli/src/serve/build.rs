@@ -8,6 +8,7 @@ use crate::{
     config::Config,
     console::WebConsole,
     event_log::{self, GatewayEvent},
+    fleet::GatewayFleet,
     oauth::{self, BrowserSignIns, PendingIdentifications, SignInInstructions, SignInLinks},
     operator::{
         ConsolePresence, ConsoleSessions, LastApprovedCalls,
@@ -21,7 +22,7 @@ use crate::{
     runtime::persistent_tasks::PersistentTasks,
     runtime::reload::ConfigReloader,
     runtime::snapshot::{GatewayResources, PolicyBackends},
-    runtime::{self, active::ActiveSnapshot},
+    runtime::{self, active::ActiveSnapshot, rate_sharing},
     serve::edge_audit::EdgeAudit,
     serve::gauges::GaugeSource,
     serve::routes::{HttpRoutes, UserSignInRoutes},
@@ -36,6 +37,20 @@ use toolgate_guardian::Guardian;
 use toolgate_journal::AuditJournal;
 use toolgate_policy::{ApprovalService, AuditRecorder, SecretRedactor, StateStore};
 use toolgate_protocol::memory_budget::MemoryBudget;
+use toolgate_store::postgres::PostgresStore;
+
+/// Stores of the running gateway.
+pub(super) struct GatewayStores<'a> {
+    /// Approvals, grants, keys, pins and freezes.
+    pub(super) state: Arc<dyn StateStore>,
+    /// The same store, if several gateways share it.
+    pub(super) shared: Option<Arc<PostgresStore>>,
+    /// The gateways that share it.
+    pub(super) fleet: Option<Arc<GatewayFleet>>,
+    /// Maximum number of gateways that share it.
+    pub(super) gateways: u32,
+    pub(super) tasks: Option<&'a PersistentTasks>,
+}
 
 /// Address of the gateway's listener, its URL, and its TLS.
 #[derive(Clone)]
@@ -82,12 +97,17 @@ impl GatewayParts {
     pub(super) async fn build(
         start: &StartOptions,
         journal: &Arc<AuditJournal>,
-        (store, tasks): (Arc<dyn StateStore>, Option<&PersistentTasks>),
+        stores: GatewayStores<'_>,
         guardian: Arc<Guardian>,
         at: Option<BoundAddress>,
         telemetry: &Arc<GatewayTelemetry>,
     ) -> Result<GatewayParts, String> {
-        let backends = policy_backends(start, journal, &store, telemetry);
+        let mut backends = policy_backends(start, journal, &stores.state, telemetry);
+        backends.rate_sharing = stores
+            .shared
+            .as_ref()
+            .map(|shared| rate_sharing::create(shared, stores.gateways));
+        let (store, tasks, fleet) = (stores.state, stores.tasks, stores.fleet);
         let shared = gateway_resources(start, journal, backends, guardian, (at.as_ref(), &store))?;
         let token = match &start.config.admin.token {
             Some(source) => Some(shared.read_secret(&start.config, source).await?),
@@ -148,7 +168,11 @@ impl GatewayParts {
         });
         let routes = sessions.map(|sessions| {
             let shared = (&operator, &admin, telemetry);
-            Arc::new(http_routes(start, shared, sessions, links, edge_audit))
+            let mut routes = http_routes(start, shared, sessions, links, edge_audit);
+            if let Some(fleet) = fleet {
+                routes.join_fleet(fleet);
+            }
+            Arc::new(routes)
         });
         let http = routes.as_ref();
         telemetry.registry.register(Arc::new(GaugeSource {
@@ -232,6 +256,7 @@ fn policy_backends(
         approvals: ApprovalService::new(recorder.clone(), store.clone(), limits),
         recorder,
         telemetry: Some(telemetry.clone()),
+        rate_sharing: None,
     }
 }
 
@@ -331,6 +356,7 @@ fn http_routes(
         serves_admin: start.config.admin.listen.is_none(),
         connections: Arc::default(),
         telemetry: telemetry.clone(),
+        fleet: None,
     }
 }
 

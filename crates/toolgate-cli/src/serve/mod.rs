@@ -25,12 +25,15 @@ mod transports;
 use crate::{
     config::Config,
     event_log::{self, GatewayEvent},
+    fleet::{GatewayFleet, PeerListener},
     operator::control::ControlSocket,
     runtime::persistent_tasks::PersistentTasks,
+    runtime::rate_sharing::share_rates,
     runtime::seal_keys,
+    runtime::store_location::{OpenedState, StoreLocation, report_status},
     telemetry::GatewayTelemetry,
 };
-use build::{BoundAddress, GatewayParts};
+use build::{BoundAddress, GatewayParts, GatewayStores};
 use service_manager::InheritedListeners;
 use std::{
     io,
@@ -43,8 +46,6 @@ use tokio::net::TcpListener;
 use toolgate_core::visible;
 use toolgate_guardian::Guardian;
 use toolgate_journal::AuditJournal;
-use toolgate_policy::StateStore;
-use toolgate_store::{DatabaseStore, StoreLimits};
 
 /// Transport of the gateway.
 pub(crate) enum GatewayTransport {
@@ -96,13 +97,7 @@ pub(crate) fn run(start: StartOptions) -> Result<(), String> {
     let admin = admin.transpose()?;
     let telemetry = GatewayTelemetry::new(&start.config.telemetry)?;
     let journal = open_journal(&start, &telemetry)?;
-    let store = DatabaseStore::open(start.data.join("state"), StoreLimits::default());
-    let store: Arc<dyn StateStore> = Arc::new(store.map_err(|e| {
-        format!(
-            "cannot open the stored keys, approvals and pins: {}",
-            e.detail()
-        )
-    })?);
+    let state = StoreLocation::of(&start.config, &start.data)?.open_at_start()?;
     // Over stdio, the connection ends with the process, and its tasks end with the connection.
     let tasks = match &start.transport {
         GatewayTransport::Http(_) => {
@@ -121,7 +116,7 @@ pub(crate) fn run(start: StartOptions) -> Result<(), String> {
         start,
         (listener, admin),
         (journal.clone(), telemetry),
-        (store, tasks.as_ref()),
+        (state, tasks.as_ref()),
         Arc::new(guardian),
     ));
     // Reading the terminal may still block a thread, which must not delay the exit.
@@ -173,9 +168,10 @@ async fn serve(
     start: StartOptions,
     (listener, admin): (Option<std::net::TcpListener>, Option<std::net::TcpListener>),
     (journal, telemetry): (Arc<AuditJournal>, Arc<GatewayTelemetry>),
-    (store, tasks): (Arc<dyn StateStore>, Option<&PersistentTasks>),
+    (state, tasks): (OpenedState, Option<&PersistentTasks>),
     guardian: Arc<Guardian>,
 ) -> Result<(), String> {
+    let OpenedState { store, shared } = state;
     let address = listener.as_ref().and_then(|l| l.local_addr().ok());
     let to_tokio = |listener: Option<std::net::TcpListener>| {
         let listener = listener.map(TcpListener::from_std).transpose();
@@ -184,7 +180,25 @@ async fn serve(
     let (listener, admin) = (to_tokio(listener)?, to_tokio(admin)?);
     let at = address.map(|address| BoundAddress::new(&start.config, address));
     let at = at.transpose()?;
-    let stores = (store.clone(), tasks);
+    let joined = match &shared {
+        Some(_) => {
+            let policy = start.config.hash.clone().unwrap_or_default();
+            let age = Duration::from_secs(start.config.limits.session_max_seconds);
+            let joined = GatewayFleet::join(&start.config.store, &policy, store.clone(), age);
+            Some(joined.await?)
+        }
+        None => None,
+    };
+    let (fleet, peers) = joined.map_or((None, None), |(fleet, peers)| {
+        (Some(Arc::new(fleet)), peers)
+    });
+    let stores = GatewayStores {
+        state: store.clone(),
+        shared: shared.clone(),
+        fleet: fleet.clone(),
+        gateways: start.config.store.gateways,
+        tasks,
+    };
     let processes = guardian.clone();
     let parts = GatewayParts::build(&start, &journal, stores, processes, at, &telemetry).await?;
     let keys = seal_keys::current_keys(store.as_ref()).await?;
@@ -203,17 +217,50 @@ async fn serve(
         () = parts.run_feeds() => Ok(()),
         () = parts.serve_admin(&start, admin) => Ok(()),
         () = telemetry.export() => Ok(()),
+        () = report_status(shared.as_deref()) => Ok(()),
+        () = share_rates(shared.as_deref(), &parts.active) => Ok(()),
+        () = follow_fleet(fleet.as_deref(), peers, &parts) => Ok(()),
         () = seal_keys::refresh_keys(store, parts.server.clone()) => Ok(()),
         () = parts.reloader.watch(hangup) => Ok(()),
         () = guardian.died() => Err("the guardian process, which runs the servers, has ended, and all servers with it; start toolgate again".to_owned()),
     };
     drop(control);
+    if let Some(fleet) = &fleet {
+        fleet.members.leave().await;
+    }
     parts.supervisor.stop().await;
     telemetry.flush().await;
     if let Some(tasks) = tasks {
         tasks.flush().await;
     }
     result
+}
+
+/// Serves other gateways, and follows them. Never returns.
+async fn follow_fleet(
+    fleet: Option<&GatewayFleet>,
+    peers: Option<PeerListener>,
+    parts: &GatewayParts,
+) {
+    let Some(fleet) = fleet else {
+        return std::future::pending().await;
+    };
+    let policy = || {
+        parts
+            .active
+            .snapshot()
+            .config
+            .hash
+            .clone()
+            .unwrap_or_default()
+    };
+    match peers {
+        Some(peers) => tokio::select! {
+            () = fleet.follow(policy) => {}
+            () = peers.serve(parts.routes.clone()) => {}
+        },
+        None => fleet.follow(policy).await,
+    }
 }
 
 fn listen(address: SocketAddr) -> Result<std::net::TcpListener, String> {

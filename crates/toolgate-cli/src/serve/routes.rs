@@ -11,6 +11,7 @@ use crate::{
         RejectionLimiter,
     },
     console::WebConsole,
+    fleet::{Forwarded, ForwardedRequestHandler, GatewayFleet},
     oauth::SIGN_IN_PATH,
     proxy::{ClientConnection, TrustedProxies},
     responses::text_response,
@@ -54,6 +55,8 @@ pub(crate) struct HttpRoutes {
     /// Number of open connections.
     pub(crate) connections: Arc<AtomicUsize>,
     pub(crate) telemetry: Arc<GatewayTelemetry>,
+    /// Other gateways, to which requests of their sessions are forwarded.
+    pub(crate) fleet: Option<Arc<GatewayFleet>>,
 }
 
 /// Path of the Streamable HTTP endpoint.
@@ -87,13 +90,19 @@ impl RequestHandler for HttpRoutes {
         }
         // Do not hold the whole snapshot: a request may be a stream that lives for long.
         let door = self.active.snapshot().authenticator.clone();
-        let from = door.proxies.client_of(peer, request.headers());
+        let is_forwarded = request.extensions().get::<Forwarded>().is_some();
+        let from = match is_forwarded {
+            true => peer,
+            false => door.proxies.client_of(peer, request.headers()),
+        };
         let ours = !matches!(request.uri().path(), MCP_PATH | SSE_PATH | MESSAGES_PATH)
             && !door
                 .resource
                 .as_ref()
                 .is_some_and(|r| r.is_metadata_path(request.uri().path()));
         let allowed = match from.is_https && !peer.is_https {
+            // The gateway that forwards a request has checked these headers, which name it as the host.
+            _ if is_forwarded => Ok(()),
             true => door.guard.check_behind_https_proxy(&request),
             false => door.guard.check(&request),
         };
@@ -126,7 +135,29 @@ impl RequestHandler for HttpRoutes {
     }
 }
 
+impl ForwardedRequestHandler for HttpRoutes {
+    /// The request has the credentials of its client, which are checked as usual.
+    async fn answer_forwarded(
+        &self,
+        from: ClientConnection,
+        mut request: Request<Incoming>,
+    ) -> Response<Body> {
+        request.extensions_mut().insert(Forwarded);
+        self.answer(from, request).await
+    }
+}
+
 impl HttpRoutes {
+    /// Shares sessions with other gateways.
+    pub(crate) fn join_fleet(&mut self, fleet: Arc<GatewayFleet>) {
+        self.endpoint = self
+            .endpoint
+            .clone()
+            .with_id_suffix(fleet.members.tag())
+            .with_session_store(fleet.sessions.clone());
+        self.fleet = Some(fleet);
+    }
+
     /// Answers a request, with CORS headers for pages of other origins. These may use the endpoint and its metadata,
     /// never the console.
     async fn answer_with_cors(
@@ -222,7 +253,7 @@ impl HttpRoutes {
             Ok(entered) => entered,
             Err(out) => return Box::pin(self.reject(door, from, &request, out)).await,
         };
-        let mut served = pin!(self.serve_mcp(door, caller, request));
+        let mut served = pin!(self.serve_mcp(door, caller, from, request));
         let response = match withdrawn {
             None => served.await,
             Some(withdrawn) => {
@@ -246,8 +277,15 @@ impl HttpRoutes {
         &self,
         door: &Authenticator,
         caller: Caller,
-        request: Request<Incoming>,
+        from: ClientConnection,
+        mut request: Request<Incoming>,
     ) -> Response<Body> {
+        if let Some(fleet) = &self.fleet {
+            match Box::pin(fleet.route(from, request)).await {
+                Ok(response) => return response,
+                Err(own) => request = *own,
+            }
+        }
         let response = match request.uri().path() {
             SSE_PATH => self.endpoint.sse(&caller, &request, MESSAGES_PATH),
             MESSAGES_PATH => Box::pin(self.endpoint.messages(&caller, request)).await,
@@ -271,12 +309,20 @@ impl HttpRoutes {
             AuthRejectionClass::Invalid => "invalid_credentials",
             AuthRejectionClass::Malformed => "malformed_credentials",
             AuthRejectionClass::RateLimited => "too_many_rejections",
+            AuthRejectionClass::Unavailable => "store_away",
         };
         self.telemetry.http_rejections.increment(&[reason]);
         match out.class {
             AuthRejectionClass::Missing => {
                 self.audit_rejection(from, request, &out.reason).await;
                 return rejection_response(&out);
+            }
+            // An outage is reported once, not for each request.
+            AuthRejectionClass::Unavailable => {
+                let mut response = text_response(StatusCode::SERVICE_UNAVAILABLE, out.message);
+                let headers = response.headers_mut();
+                headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+                return response;
             }
             // The address has too many rejections already, and that was audited.
             AuthRejectionClass::RateLimited => return rejection_response(&out),

@@ -97,6 +97,7 @@ mod secret_rules;
 mod server_errors;
 mod server_logs;
 mod service;
+mod shared_store;
 mod shells;
 mod sign_in;
 mod sign_in_alone;

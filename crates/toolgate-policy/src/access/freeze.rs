@@ -205,13 +205,8 @@ impl FreezeRegistry {
             scope,
         };
         let key = view.scope.to_string();
-        // The freeze takes effect before it is audited.
-        let written = self.store.write(
-            FREEZES_TABLE,
-            &key,
-            Some(view.json()),
-            WritePrecondition::Any,
-        );
+        // The freeze takes effect before it is audited, and does not wait for a shared store.
+        let written = self.store.write_urgent(FREEZES_TABLE, &key, view.json());
         written.await?;
         let record = self.record("frozen", &view.scope, &approver);
         let record = record.with("reason", view.reason.unwrap_or_default());

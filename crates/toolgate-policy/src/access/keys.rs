@@ -137,6 +137,8 @@ pub enum ApiKeyRejection {
     Unknown,
     /// The presented API key, of this name, is no longer valid for this reason.
     Ended(String, KeyEndReason),
+    /// No API key can be checked now: the stored keys are too old, for this reason. It is for the operator only.
+    Unavailable(String),
 }
 
 /// Error of creating, rotating, extending or revoking an API key.

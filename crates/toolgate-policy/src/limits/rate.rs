@@ -1,11 +1,18 @@
 //! Rate limits by caller and tool, and by server: token buckets.
 
+mod bucket;
+mod fleet;
+
+pub use bucket::TokenBucket;
+pub use fleet::{RateMessageSender, RateSharing};
+
 use crate::{
     GlobPattern,
     access::names::{self, ItemNames},
     humanize,
 };
 use ahash::AHashMap;
+use fleet::SharedBuckets;
 use std::{
     borrow::Cow,
     collections::HashMap,
@@ -92,72 +99,20 @@ pub struct RateLimiter {
     max_buckets: usize,
     /// True if the bucket levels are known.
     levels_known: bool,
+    /// The other gateways that have a part of each quota.
+    sharing: Option<Arc<RateSharing>>,
 }
 
 /// Limit subject, tool, whether it is a later round of a call, and the position among the quotas of the call.
 type BucketKey = (LimitSubject, Arc<str>, bool, usize);
 
-/// Looked up on each call with keys from inside the process: a fast hash with a random seed suffices.
-type BucketTable = AHashMap<BucketKey, TokenBucket>;
-
-/// Token bucket that limits the rate of calls of one caller and tool, or to one server. It is full at first, and
-/// refilled continuously.
-///
-/// ```
-/// use std::time::Duration;
-/// use tokio::time::Instant;
-/// use toolgate_policy::{RateQuota, TokenBucket};
-///
-/// let start = Instant::now();
-/// let mut bucket = TokenBucket::new(RateQuota { count: 1, per: Duration::from_secs(60) }, start);
-/// assert_eq!(bucket.take(start), Ok(()));
-/// let wait = bucket.take(start + Duration::from_secs(20)).unwrap_err();
-/// assert_eq!(wait.as_secs_f64().round(), 40.0);
-/// ```
-pub struct TokenBucket {
-    tokens: f64,
-    /// Time of the last refill.
-    at: Instant,
-    quota: RateQuota,
-}
-
-impl TokenBucket {
-    /// Creates a full token bucket for this rate limit.
-    pub fn new(quota: RateQuota, now: Instant) -> TokenBucket {
-        TokenBucket {
-            tokens: quota.count(),
-            at: now,
-            quota,
-        }
-    }
-
-    fn refill(&mut self, now: Instant) {
-        let gained =
-            now.saturating_duration_since(self.at).as_secs_f64() * self.quota.tokens_per_second();
-        self.tokens = (self.tokens + gained).min(self.quota.count());
-        self.at = now;
-    }
-
-    /// Takes a token from the bucket, or returns the time until one is available.
-    ///
-    /// # Errors
-    /// The bucket is empty; the value is the time until a token is available.
-    pub fn take(&mut self, now: Instant) -> Result<(), Duration> {
-        self.refill(now);
-        if self.tokens >= 1.0 {
-            self.tokens -= 1.0;
-            return Ok(());
-        }
-        Err(Duration::from_secs_f64(
-            (1.0 - self.tokens) / self.quota.tokens_per_second(),
-        ))
-    }
-
-    fn is_full(&self, now: Instant) -> bool {
-        let gained =
-            now.saturating_duration_since(self.at).as_secs_f64() * self.quota.tokens_per_second();
-        self.tokens + gained >= self.quota.count()
-    }
+/// All buckets of a rate limiter.
+#[derive(Default)]
+struct BucketTable {
+    /// Looked up on each call with keys from inside the process: a fast hash with a random seed suffices.
+    buckets: AHashMap<BucketKey, TokenBucket>,
+    /// Buckets that other gateways can borrow from, by the name that all gateways use.
+    shared: SharedBuckets,
 }
 
 impl RateLimiter {
@@ -176,7 +131,15 @@ impl RateLimiter {
             table: Arc::default(),
             max_buckets: RateLimiter::MAX_BUCKETS,
             levels_known: true,
+            sharing: None,
         }
+    }
+
+    /// Shares each quota with other gateways: this one has an equal part, and borrows from the others.
+    #[must_use]
+    pub fn shared(mut self, sharing: Arc<RateSharing>) -> RateLimiter {
+        self.sharing = Some(sharing);
+        self
     }
 
     /// Returns a rate limiter with other rules over the same token buckets: used tokens stay used.
@@ -188,6 +151,7 @@ impl RateLimiter {
             table: self.table.clone(),
             max_buckets: self.max_buckets,
             levels_known: true,
+            sharing: self.sharing.clone(),
         }
     }
 
@@ -239,10 +203,8 @@ impl RateLimiter {
                 return format!("{}; the number left is unknown", quota.describe());
             }
             let table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
-            let tokens = table.get(key).map_or(quota.count(), |bucket| {
-                let since = Instant::now().saturating_duration_since(bucket.at);
-                (bucket.tokens + since.as_secs_f64() * quota.tokens_per_second()).min(quota.count())
-            });
+            let bucket = table.buckets.get(key);
+            let tokens = bucket.map_or(quota.count(), |bucket| bucket.left(Instant::now()));
             format!("{}; {} left now", quota.describe(), tokens.max(0.0).floor())
         };
         let quotas = self.quotas_of(call, item);
@@ -316,16 +278,23 @@ impl RateLimiter {
             count: quota.count.max(1).saturating_mul(factor),
             per: quota.per,
         };
-        let taken = match table.get_mut(key) {
+        let taken = match table.buckets.get_mut(key) {
             Some(bucket) => {
                 bucket.quota = own;
-                bucket.take(now)
+                let taken = bucket.take(now);
+                if let Some(sharing) = &self.sharing {
+                    sharing.ask_if_low(&table.shared, key, bucket, now);
+                }
+                taken
             }
             None => {
-                let mut bucket = TokenBucket::new(own, now);
+                let mut bucket = self.new_bucket(table, key, own, now);
                 let taken = bucket.take(now);
                 self.evict_full_buckets(table, now)?;
-                table.insert(key.clone(), bucket);
+                if let Some(sharing) = &self.sharing {
+                    sharing.ask_if_low(&table.shared, key, &mut bucket, now);
+                }
+                table.buckets.insert(key.clone(), bucket);
                 taken
             }
         };
@@ -338,10 +307,17 @@ impl RateLimiter {
 
     /// Makes room for one more bucket: full buckets carry no state and are evicted.
     fn evict_full_buckets(&self, table: &mut BucketTable, now: Instant) -> Result<(), Error> {
-        if table.len() >= self.max_buckets {
-            table.retain(|_, bucket| !bucket.is_full(now));
+        if table.buckets.len() >= self.max_buckets {
+            let BucketTable { buckets, shared } = table;
+            buckets.retain(|key, bucket| {
+                let is_full = bucket.is_full(now);
+                if is_full {
+                    shared.forget(key);
+                }
+                !is_full
+            });
         }
-        if table.len() >= self.max_buckets {
+        if table.buckets.len() >= self.max_buckets {
             let text = "too many callers at once; try again later";
             return Err(Error::new(ErrorKind::Busy(None), text));
         }
@@ -353,8 +329,8 @@ impl RateLimiter {
 fn give_back(table: &mut BucketTable, mut key: BucketKey, count: usize) {
     for at in 0..count {
         key.3 = at;
-        if let Some(bucket) = table.get_mut(&key) {
-            bucket.tokens += 1.0;
+        if let Some(bucket) = table.buckets.get_mut(&key) {
+            bucket.give_back();
         }
     }
 }
@@ -511,6 +487,7 @@ mod tests {
         let table = rate.table.lock().unwrap();
         assert!(
             table
+                .buckets
                 .keys()
                 .any(|key| key.0 == Caller::new("a").limit_subject()),
             "what was used stays used"

@@ -8,6 +8,7 @@
 )]
 
 mod approval_interleavings;
+mod approval_schedules;
 mod approvals;
 mod binding;
 mod cleaning;

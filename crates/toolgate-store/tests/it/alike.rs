@@ -4,7 +4,7 @@ use serde_json::json;
 use toolgate_policy::{MemoryStateStore, StateStore, WriteOutcome, WritePrecondition};
 use toolgate_store::{DatabaseStore, StoreLimits};
 
-async fn once(store: &dyn StateStore) {
+pub(crate) async fn once(store: &dyn StateStore) {
     let mut changed = store.changed();
     changed.mark_unchanged();
     let put = |value, expect| store.write("grants", "g-1", value, expect);

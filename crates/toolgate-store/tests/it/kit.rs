@@ -45,7 +45,7 @@ pub(crate) fn block_on<T>(work: impl Future<Output = T>) -> T {
 }
 
 pub(crate) fn put(
-    state: &DatabaseStore,
+    state: &dyn StateStore,
     key: &str,
     value: Option<Value>,
     expect: WritePrecondition,
@@ -60,8 +60,20 @@ pub(crate) fn done(written: WriteOutcome) -> u64 {
     }
 }
 
-pub(crate) fn values(state: &DatabaseStore) -> Vec<(String, Value)> {
+pub(crate) fn values(state: &dyn StateStore) -> Vec<(String, Value)> {
     let rows = state.entries("grants").into_iter();
     rows.map(|StateRow { key, value, .. }| (key, value))
         .collect()
+}
+
+/// Waits until something is true, without a bound on time other than that of a hang.
+pub(crate) fn wait_until(what: &str, is_true: impl Fn() -> bool) {
+    let until = std::time::Instant::now() + BOUND;
+    while !is_true() {
+        assert!(
+            std::time::Instant::now() < until,
+            "it never happened: {what}"
+        );
+        std::thread::sleep(Duration::from_millis(2));
+    }
 }

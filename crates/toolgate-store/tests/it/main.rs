@@ -10,5 +10,9 @@ mod alike;
 mod kill;
 mod kit;
 mod legacy;
+#[cfg(feature = "postgres")]
+mod postgres;
+#[cfg(feature = "postgres")]
+mod postgres_outage;
 mod state;
 mod transfer;

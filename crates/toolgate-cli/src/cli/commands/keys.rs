@@ -10,6 +10,7 @@ use crate::{
     },
     operator::api::{KEY_EXPIRY_WARNING, key_error_message, key_json, sign_in_record},
     operator::control::{GatewaySockets, person},
+    runtime::store_location::StoreLocation,
     servers::revoke_credentials,
     timestamp::format_timestamp,
     timestamp::millis,
@@ -43,7 +44,7 @@ pub(super) fn run(place: &DataLocation<'_>, wanted: &Wanted) -> Result<ExitCode>
             end,
         } => work.rotate(without_prefix(name), *keep_old, end.expiry()),
         Wanted::Extend { name, end } => work.extend(without_prefix(name), end.expiry()),
-        Wanted::List(output) => list(data, output.json),
+        Wanted::List(output) => list(&offline::location(place, data)?, output.json),
         Wanted::Revoke { name } => work.revoke(without_prefix(name)),
     }
 }
@@ -212,13 +213,11 @@ fn revoked(name: &str, done: &Value) -> String {
 
 /// Returns the generation of a name's valid key.
 pub(super) fn valid_key_generation(
-    data: &Path,
+    location: &StoreLocation,
     name: &str,
 ) -> std::result::Result<Option<u64>, String> {
-    match offline::state(data) {
-        Ok(state) => {
-            Ok(ApiKeys::new(Arc::new(AuditRecorder::log()), Arc::new(state)).generation(name))
-        }
+    match offline::state(location) {
+        Ok(state) => Ok(ApiKeys::new(Arc::new(AuditRecorder::log()), state).generation(name)),
         Err(CommandError::Usage(why) | CommandError::Failure(why)) => Err(why),
     }
 }
@@ -248,11 +247,8 @@ pub(crate) struct KeyOutput {
     old_key_valid_until: Option<OutputTime>,
 }
 
-fn list(data: &Path, json: bool) -> Result<ExitCode> {
-    let keys = ApiKeys::new(
-        Arc::new(AuditRecorder::log()),
-        Arc::new(offline::state(data)?),
-    );
+fn list(location: &StoreLocation, json: bool) -> Result<ExitCode> {
+    let keys = ApiKeys::new(Arc::new(AuditRecorder::log()), offline::state(location)?);
     let now = keys.now();
     let keys = keys.list();
     let keys = keys.iter().map(|key| read_answer(key_json(key, now)));

@@ -35,7 +35,7 @@ pub(super) fn run(place: &DataLocation<'_>, wanted: &Wanted) -> Result<ExitCode>
     let grants = oauth::credentials_dir(&data);
     let at = SignInTarget::find(&config, &grants, &wanted.server, for_whom)
         .map_err(CommandError::Usage)?;
-    let keys = data.clone();
+    let keys = offline::location(place, &data)?;
     let key = KeyGenerationCheck::current(for_whom, move |name| valid_key_generation(&keys, name))?;
     let secret = client_credential(&config, at)?;
     let runtime = runtime()?;

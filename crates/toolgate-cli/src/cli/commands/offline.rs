@@ -1,11 +1,10 @@
 //! Changes to a data directory without a running gateway, with the same audit records as a gateway would write.
 
 use super::{CommandError, DataLocation, Result, explain::runtime};
-use crate::serve::warn_of_damage;
+use crate::{runtime::store_location::StoreLocation, serve::warn_of_damage};
 use std::{path::Path, sync::Arc};
 use toolgate_journal::{AuditEntry, AuditJournal};
-use toolgate_policy::{AuditRecorder, keys::ApiKeys, sanitize_entry};
-use toolgate_store::{DatabaseStore, StoreLimits};
+use toolgate_policy::{AuditRecorder, StateStore, keys::ApiKeys, sanitize_entry};
 
 /// Opens the API keys and runs the given work.
 pub(super) fn keys<T>(
@@ -13,18 +12,27 @@ pub(super) fn keys<T>(
     data: &Path,
     work: impl AsyncFnOnce(&ApiKeys, &AuditJournal) -> std::result::Result<T, String>,
 ) -> Result<T> {
-    let state = state(data)?;
+    let state = state(&location(place, data)?)?;
     let journal = Arc::new(journal(place, data)?);
     let recorder = Arc::new(AuditRecorder::new(journal.clone()));
-    let keys = ApiKeys::new(recorder, Arc::new(state));
+    let keys = ApiKeys::new(recorder, state);
     let done = runtime()?.block_on(work(&keys, &journal));
     journal.close();
     done.map_err(CommandError::Failure)
 }
 
+/// Returns the location of the stored state. A config that cannot be read does not hide a shared store.
+pub(super) fn location(place: &DataLocation<'_>, data: &Path) -> Result<StoreLocation> {
+    let found = match place.config() {
+        Ok(config) if config.store.url.is_some() => StoreLocation::of(&config, data),
+        _ => StoreLocation::without_config(data),
+    };
+    found.map_err(CommandError::Failure)
+}
+
 /// Opens the stored state of keys, approvals and freezes.
-pub(super) fn state(data: &Path) -> Result<DatabaseStore> {
-    let state = DatabaseStore::open(data.join("state"), StoreLimits::default());
+pub(super) fn state(location: &StoreLocation) -> Result<Arc<dyn StateStore>> {
+    let state = location.open().map(|opened| opened.store);
     state.map_err(|e| {
         CommandError::Failure(format!(
             "cannot open the stored keys, approvals and pins: {}",

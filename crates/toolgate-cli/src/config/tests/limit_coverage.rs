@@ -412,6 +412,16 @@ const LIMIT_TESTS: &[(&str, &str, &str)] = &[
         DURABILITY,
         "waiters_share_a_sync",
     ),
+    (
+        "store_stale_seconds",
+        "crates/toolgate-cli/tests/it/shared_store.rs",
+        "keys_are_answered_with_503_once_the_copy_is_stale",
+    ),
+    (
+        "store_timeout_milliseconds",
+        "crates/toolgate-store/tests/it/postgres_outage.rs",
+        "a_frozen_server_refuses_writes_after_the_time_limit",
+    ),
     ("when_bytes", WHEN, "a_condition_has_a_length_and_a_depth"),
     ("when_depth", WHEN, "a_condition_has_a_length_and_a_depth"),
     ("when_steps", WHEN, "every_evaluation_ends"),

@@ -55,6 +55,8 @@ const START_ONLY_LIMITS: &[&str] = &[
     "audit_queue_bytes",
     "audit_batch",
     "audit_wait_milliseconds",
+    "store_stale_seconds",
+    "store_timeout_milliseconds",
     "drain_seconds",
 ];
 
@@ -88,6 +90,9 @@ pub(super) fn notes(listen: SocketAddr, first: &Config, now: &Config) -> Vec<Str
     }
     if now.telemetry != first.telemetry {
         notes.push("changes in [telemetry] have no effect until you restart toolgate".to_owned());
+    }
+    if now.store != first.store {
+        notes.push("changes in [store] have no effect until you restart toolgate".to_owned());
     }
     let changed = GatewayLimits::differing(&first.limits, &now.limits);
     let changed: Vec<&str> = START_ONLY_LIMITS

@@ -87,6 +87,15 @@ impl Session {
         Session::of(port, "2025-11-25")
     }
 
+    /// The same session at another gateway.
+    pub(crate) fn at(&self, port: u16) -> Session {
+        Session {
+            port,
+            revision: self.revision,
+            id: self.id.clone(),
+        }
+    }
+
     /// Returns the result of `initialize`.
     pub(crate) fn greeting(port: u16) -> Value {
         let (_, answer) = Session::opened(port, "2025-11-25");

@@ -111,8 +111,11 @@ impl ApiKeys {
     /// Verifies a presented API key and returns proof of the caller that it identifies.
     ///
     /// # Errors
-    /// The key is unknown or no longer valid.
+    /// The key is unknown or no longer valid, or the stored keys are too old to tell.
     pub fn verify(&self, key: &str) -> Result<VerifiedApiKey, ApiKeyRejection> {
+        if let Some(reason) = self.store.stale_reason() {
+            return Err(ApiKeyRejection::Unavailable(reason.to_string()));
+        }
         let digest = digest(key);
         let known = self.current_table();
         let names = known

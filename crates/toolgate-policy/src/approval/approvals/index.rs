@@ -1,8 +1,8 @@
 //! In-memory index of approvals and grants, and the lookups a call needs. Does no I/O.
 
 use super::{
-    ApprovalBinding, ApprovalLimits, ApprovalStatus, codec::StoredApproval, expiry::EndingApproval,
-    grant_index::GrantIndex, pending::PendingApproval,
+    ApprovalBinding, ApprovalLimits, ApprovalSlot, ApprovalStatus, codec::StoredApproval,
+    expiry::EndingApproval, grant_index::GrantIndex, pending::PendingApproval,
 };
 use crate::{StateClock, StateRow, StateStore, humanize};
 use std::{
@@ -98,12 +98,12 @@ impl ApprovalIndex {
         &mut self,
         call: &Call,
         binding: &ApprovalBinding,
-        slot: Option<&str>,
+        slot: Option<ApprovalSlot<'_>>,
         needs: u32,
     ) -> Option<(&mut PendingApproval, ApprovalStatus)> {
         let after = |slip: &PendingApproval| {
-            let named = Some(&*slip.id) == slot;
-            slip.status().after_use(&call.id, call.round.number, named)
+            let used = slot.is_some_and(|slot| slot.is_used && slot.id == &*slip.id);
+            slip.status().after_use(&call.id, call.round.number, used)
         };
         let mine = |slip: &PendingApproval| matches!(slip.status(), ApprovalStatus::Spent { .. });
         let fits = |slip: &PendingApproval, own: bool| {
@@ -122,11 +122,11 @@ impl ApprovalIndex {
     pub(super) fn expiry_error(
         &self,
         binding: &ApprovalBinding,
-        slot: Option<&str>,
+        slot: Option<ApprovalSlot<'_>>,
         limits: &ApprovalLimits,
     ) -> Option<Error> {
         let over = |slip: &&PendingApproval| {
-            Some(&*slip.id) == slot
+            slot.is_some_and(|slot| slot.id == &*slip.id)
                 && slip.stored.binding == *binding
                 && slip.status() == ApprovalStatus::Expired
         };

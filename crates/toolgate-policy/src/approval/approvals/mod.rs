@@ -42,6 +42,27 @@ pub const APPROVAL_KEY: &str = "approval";
 /// Slot that holds the id of the approval when the call is retried.
 const APPROVAL_SLOT: &str = "confirm";
 
+/// Mark at the end of the slot of a call that used its approval. Without it, a state from before the use would be a
+/// later round of the call, and so a second use.
+const USED_MARK: char = '+';
+
+/// Slot of a retried call: the id of its approval, and whether an earlier round of the call used it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ApprovalSlot<'a> {
+    pub(super) id: &'a str,
+    pub(super) is_used: bool,
+}
+
+impl ApprovalSlot<'_> {
+    fn read(text: &str) -> ApprovalSlot<'_> {
+        let used = text.strip_suffix(USED_MARK);
+        ApprovalSlot {
+            id: used.unwrap_or(text),
+            is_used: used.is_some(),
+        }
+    }
+}
+
 /// Condition under which a caller's own MCP client may ask its user to approve the call.
 ///
 /// An agent may answer instead of the user there.
@@ -111,20 +132,21 @@ impl ApprovalConfirm {
     ) -> Result<ApprovalOutcome, Error> {
         let binding = ApprovalBinding::of(call, item, &self.policy);
         let slot = call.round.slots.get(APPROVAL_SLOT).map(String::as_str);
+        let slot = slot.map(ApprovalSlot::read);
         let needs = self
             .quorum
             .required_approvers(&call.caller, item, call.name());
         // The caller's own client does not count as a second approver.
         let via_client =
             needs <= 1 && call.capabilities.elicitation && self.via_client.allows(item);
-        if let (true, Some(id)) = (via_client, slot) {
-            self.apply_client_decision(call, id, &binding).await?;
+        if let (true, Some(slot)) = (via_client, slot) {
+            self.apply_client_decision(call, slot.id, &binding).await?;
         }
         let redeemed = self.service.redeem(call, item, &binding, slot, needs);
         match redeemed.await? {
             RedeemOutcome::Spent { id, why, edit } => {
                 call.decision_log.add("confirm", "approved", why);
-                let slot = Some(id.to_string());
+                let slot = Some(format!("{id}{USED_MARK}"));
                 Ok(match edit {
                     Some(arguments) => ApprovalOutcome::ApprovedWithEdits { slot, arguments },
                     None => ApprovalOutcome::Approved { slot },

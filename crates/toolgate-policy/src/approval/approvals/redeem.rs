@@ -1,8 +1,8 @@
 //! Redeeming approvals and grants for a call, and opening new approvals.
 
 use super::{
-    ApprovalBinding, ApprovalService, ApprovalStatus, codec::StoredApproval, grants, id,
-    pending::PendingApproval, wait::DecisionWait,
+    ApprovalBinding, ApprovalService, ApprovalSlot, ApprovalStatus, codec::StoredApproval, grants,
+    id, pending::PendingApproval, wait::DecisionWait,
 };
 use crate::{WriteOutcome, WritePrecondition};
 use std::{sync::Arc, time::SystemTime};
@@ -48,7 +48,7 @@ impl ApprovalService {
         call: &Call,
         item: &Item,
         binding: &ApprovalBinding,
-        slot: Option<&str>,
+        slot: Option<ApprovalSlot<'_>>,
         needs: u32,
     ) -> Result<RedeemOutcome, Error> {
         for _ in 0..ApprovalService::MAX_WRITE_ATTEMPTS {
@@ -80,7 +80,7 @@ impl ApprovalService {
         &self,
         call: &Call,
         binding: &ApprovalBinding,
-        slot: Option<&str>,
+        slot: Option<ApprovalSlot<'_>>,
         needs: u32,
     ) -> Result<Option<PendingRedemption>, Error> {
         let mut book = self.lock_index();

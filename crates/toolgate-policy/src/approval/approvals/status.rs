@@ -70,13 +70,13 @@ impl ApprovalStatus {
         })
     }
 
-    /// Returns the status after a round of a call used the approval. A round counts once: repeating it is a second use,
-    /// which is not allowed.
+    /// Returns the status after a round of a call used the approval. `continues` says that an earlier round of the call
+    /// used it. A round counts once: repeating it is a second use, which is not allowed.
     pub(super) fn after_use(
         &self,
         call: &Arc<str>,
         round: u32,
-        named: bool,
+        continues: bool,
     ) -> Option<ApprovalStatus> {
         let by = match self {
             ApprovalStatus::Approved(by) => by,
@@ -84,7 +84,7 @@ impl ApprovalStatus {
                 call: before,
                 round: last,
                 by,
-            } if named && before == call && round > *last => by,
+            } if continues && before == call && round > *last => by,
             _ => return None,
         };
         Some(ApprovalStatus::Spent {

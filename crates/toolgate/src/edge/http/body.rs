@@ -3,7 +3,7 @@
 use super::resume::ResumableReader;
 use crate::edge::responder::{OutgoingFrame, OutgoingFrames};
 use bytes::Bytes;
-use futures_util::{FutureExt, future::select};
+use futures_util::{FutureExt, future::select, stream::BoxStream};
 use http::{HeaderValue, Response, header};
 use std::{
     any::Any,
@@ -30,6 +30,25 @@ pub struct Body(BodyContent);
 enum BodyContent {
     Full(Option<Bytes>),
     Stream(Box<SseBodyStream>),
+    Forwarded(Box<ForwardedBody>),
+}
+
+/// Body of another process's answer.
+struct ForwardedBody {
+    source: BoxStream<'static, Bytes>,
+    /// Futures that end the stream: the first one to complete does.
+    endings: Vec<BoxFuture<'static, ()>>,
+}
+
+impl ForwardedBody {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        let mut endings = self.endings.iter_mut();
+        if endings.any(|ending| ending.as_mut().poll(cx).is_ready()) {
+            self.endings.clear();
+            self.source = Box::pin(futures_util::stream::empty());
+        }
+        futures_util::Stream::poll_next(self.source.as_mut(), cx)
+    }
 }
 
 /// The source of the events of a stream.
@@ -109,6 +128,16 @@ impl Body {
         Body(BodyContent::Full(
             Some(text.into()).filter(|b: &Bytes| !b.is_empty()),
         ))
+    }
+
+    /// Creates a response body from the parts of another process's answer.
+    #[doc(hidden)]
+    pub fn forwarded(source: BoxStream<'static, Bytes>) -> Body {
+        let endings = Vec::new();
+        Body(BodyContent::Forwarded(Box::new(ForwardedBody {
+            source,
+            endings,
+        })))
     }
 
     /// Creates a response body that streams named server-sent events, each with one line of data. `work` runs until the
@@ -225,8 +254,10 @@ impl Body {
     /// were revoked. Other bodies stay unchanged.
     #[doc(hidden)]
     pub fn end_when(mut self, end: BoxFuture<'static, ()>) -> Body {
-        if let BodyContent::Stream(stream) = &mut self.0 {
-            stream.endings.push(end);
+        match &mut self.0 {
+            BodyContent::Stream(stream) => stream.endings.push(end),
+            BodyContent::Forwarded(forwarded) => forwarded.endings.push(end),
+            BodyContent::Full(_) => {}
         }
         self
     }
@@ -393,6 +424,7 @@ impl http_body::Body for Body {
         let data = match &mut self.get_mut().0 {
             BodyContent::Full(text) => Poll::Ready(text.take()),
             BodyContent::Stream(stream) => stream.poll(cx),
+            BodyContent::Forwarded(forwarded) => forwarded.poll(cx),
         };
         data.map(|data| data.map(|data| Ok(http_body::Frame::data(data))))
     }
@@ -406,7 +438,7 @@ impl http_body::Body for Body {
             BodyContent::Full(text) => {
                 http_body::SizeHint::with_exact(text.as_ref().map_or(0, |t| t.len() as u64))
             }
-            BodyContent::Stream(_) => http_body::SizeHint::default(),
+            BodyContent::Stream(_) | BodyContent::Forwarded(_) => http_body::SizeHint::default(),
         }
     }
 }

@@ -148,7 +148,7 @@ impl HttpEndpoint {
     ) -> Option<(Arc<SseSession>, crate::edge::responder::OutgoingFrames)> {
         let (outlet, frames) = self.0.server.responder(caller);
         let session = Arc::new(SseSession {
-            id: ids::secret_id().into(),
+            id: self.0.sessions.new_id().into(),
             caller: caller.clone().in_session(ids::session_number()),
             outlet,
             peer: Mutex::new(SsePeerState::New),

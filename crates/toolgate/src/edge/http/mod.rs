@@ -248,6 +248,15 @@ impl HttpEndpoint {
         self
     }
 
+    /// Sets a suffix for the ids of new sessions and tasks, after a period. A process that gets a request for one of
+    /// another process can tell from it where to forward the request. It must consist of ASCII letters and digits. Only
+    /// the first one counts.
+    pub fn with_id_suffix(self, suffix: &str) -> HttpEndpoint {
+        self.0.sessions.set_suffix(suffix);
+        self.0.server.tasks.set_suffix(suffix);
+        self
+    }
+
     /// Begins the shutdown of the MCP server, as [`ProtocolServer::close`] does: notification streams end, and calls in
     /// flight may complete. Call it when the listener stops accepting connections. Otherwise clients that listen for
     /// notifications keep their connections open.

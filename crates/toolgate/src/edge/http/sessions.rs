@@ -10,7 +10,7 @@ use crate::{
 };
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicUsize},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, atomic::AtomicUsize},
     time::{Duration, Instant},
 };
 use toolgate_core::Caller;
@@ -35,6 +35,8 @@ pub(crate) struct HttpSessions {
     buffered_bytes: Arc<AtomicUsize>,
     /// Stores outside the process.
     pub(super) stores: SessionStores,
+    /// Suffix of the ids of new sessions.
+    suffix: OnceLock<String>,
 }
 
 /// The open sessions by id, and the time of the next sweep.
@@ -56,6 +58,21 @@ impl HttpSessions {
             limits,
             buffered_bytes: Arc::default(),
             stores: SessionStores::default(),
+            suffix: OnceLock::new(),
+        }
+    }
+
+    /// Sets the suffix of the ids of new sessions, unless one is set.
+    pub(super) fn set_suffix(&self, suffix: &str) {
+        let _ = self.suffix.set(suffix.to_owned());
+    }
+
+    /// Returns a secret id for a new session.
+    pub(super) fn new_id(&self) -> String {
+        let id = ids::secret_id();
+        match self.suffix.get() {
+            Some(suffix) => format!("{id}.{suffix}"),
+            None => id,
         }
     }
 
@@ -72,7 +89,7 @@ impl HttpSessions {
         caller: Caller,
         legacy: Arc<InitializedClient>,
     ) -> Option<Arc<HttpSession>> {
-        self.insert((ids::secret_id(), caller, legacy), Instant::now(), 0)
+        self.insert((self.new_id(), caller, legacy), Instant::now(), 0)
     }
 
     /// Adds a session that an earlier process opened. If another request restored it meanwhile, returns that one.

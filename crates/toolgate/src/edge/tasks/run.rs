@@ -156,6 +156,7 @@ fn new_task(
 ) -> ServerTask {
     let limits = &server.limits.tasks;
     ServerTask::new(NewTask {
+        id: server.tasks.new_id(),
         owner: context.caller.clone(),
         connection: context.connection,
         form: context.dialect.tasks,

@@ -14,6 +14,8 @@ use toolgate_protocol::method::tasks::TaskForm;
 pub(crate) struct TaskTable {
     table: Mutex<HashMap<String, Arc<ServerTask>>>,
     store: OnceLock<Arc<TaskStore>>,
+    /// Suffix of the ids of new tasks.
+    suffix: OnceLock<String>,
 }
 
 /// Reason why a task cannot be added.
@@ -64,6 +66,20 @@ impl TaskTable {
         sweep(&mut self.table(), limits);
         // It is set only once, when the server is built.
         let _ = self.store.set(kept);
+    }
+
+    /// Sets the suffix of the ids of new tasks, unless one is set.
+    pub(crate) fn set_suffix(&self, suffix: &str) {
+        let _ = self.suffix.set(suffix.to_owned());
+    }
+
+    /// Returns a secret id for a new task.
+    pub(super) fn new_id(&self) -> String {
+        let id = crate::ids::secret_id();
+        match self.suffix.get() {
+            Some(suffix) => format!("{id}.{suffix}"),
+            None => id,
+        }
     }
 
     /// Returns the tasks of ended processes that continue at an upstream server.

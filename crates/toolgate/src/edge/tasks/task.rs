@@ -128,6 +128,7 @@ pub(super) fn millis(time: Duration) -> u64 {
 
 /// Properties of a new task.
 pub(super) struct NewTask {
+    pub(super) id: String,
     pub(super) owner: Caller,
     pub(super) connection: Option<u64>,
     pub(super) form: TaskForm,
@@ -147,7 +148,7 @@ impl ServerTask {
         // The end of its connection cancels the task, so it need not be stored.
         let kept = begin.store.filter(|_| begin.connection.is_none());
         ServerTask {
-            id: crate::ids::secret_id(),
+            id: begin.id,
             owner: begin.owner,
             connection: begin.connection,
             form: begin.form,
@@ -180,6 +181,7 @@ impl ServerTask {
         kept: Arc<TaskStore>,
     ) -> ServerTask {
         let mut task = ServerTask::new(NewTask {
+            id,
             owner: row.owner(),
             connection: None,
             form: row.form,
@@ -192,7 +194,7 @@ impl ServerTask {
             polls_per_minute: limits.polls_per_minute,
             store: Some(kept),
         });
-        (task.id, task.created) = (id, row.created);
+        task.created = row.created;
         let end = match row.status {
             TaskStatus::Working | TaskStatus::InputRequired => None,
             TaskStatus::Cancelled => Some(TaskResponsePlace::None),

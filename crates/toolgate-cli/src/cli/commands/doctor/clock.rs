@@ -1,13 +1,12 @@
 //! The clock: approvals, grants, keys and tokens expire by it.
 
 use super::{CheckResult, DoctorContext};
-use crate::cli::commands::offline;
+use crate::{cli::commands::offline, config::Config, runtime::store_location::StoreLocation};
 use std::{
     fs::{self, OpenOptions},
     path::Path,
     time::{Duration, SystemTime},
 };
-use toolgate_store::DatabaseStore;
 
 /// 2026-01-01, before which no build of this program existed, in seconds since the Unix epoch.
 const EARLIEST_SECONDS: u64 = 1_767_225_600;
@@ -30,7 +29,8 @@ pub(super) fn check(context: &DoctorContext) -> Vec<CheckResult> {
     let mut results = Vec::new();
     if let Ok(data) = &context.data {
         results.extend(file_skew(data));
-        results.extend(stored_lead(data));
+        let config = context.config.as_ref();
+        results.extend(config.ok().and_then(|config| stored_lead(config, data)));
     }
     if results.is_empty() {
         results.push(CheckResult::ok(
@@ -64,11 +64,12 @@ fn file_skew(directory: &Path) -> Option<CheckResult> {
 }
 
 /// Compares the clock with that of the stored approvals and keys, which never goes back.
-fn stored_lead(data: &Path) -> Option<CheckResult> {
-    if !DatabaseStore::exists(&data.join("state")) {
+fn stored_lead(config: &Config, data: &Path) -> Option<CheckResult> {
+    let location = StoreLocation::of(config, data).ok()?;
+    if !location.exists() {
         return None;
     }
-    let ahead = toolgate_policy::StateStore::clock(&offline::state(data).ok()?).ahead();
+    let ahead = offline::state(&location).ok()?.clock().ahead();
     (ahead > MAX_STORED_LEAD).then(|| {
         let minutes = ahead.as_secs().div_ceil(60);
         CheckResult::warning("", format!("the system clock was set back: approvals, grants and keys expire by a stored clock that is {minutes} min ahead of it; if the stored clock is wrong, stop all gateways on this data directory, and run: toolgate store clear clock"))

@@ -1,6 +1,6 @@
 //! First start of imported servers: pins their definitions, and predicts how the rules decide about their tools.
 
-use super::super::{DataLocation, Result, check::join_names, explain, offline};
+use super::super::{CommandError, DataLocation, Result, check::join_names, explain, offline};
 use crate::{
     authentication::http_caller_name,
     cli::server_start::start_and_list,
@@ -12,6 +12,7 @@ use crate::{
         dry_run::{self, ExplainRequest},
         offline::{DefinitionChoice, OfflineView},
         snapshot::PolicyBackends,
+        store_location::StoreLocation,
     },
     serve,
     servers::{ServerState, ServerStatus},
@@ -43,7 +44,8 @@ pub(super) fn run(place: &DataLocation<'_>, config: Config, guardian: Guardian) 
     let count = count_of(config.servers.len() as u64, "server");
     let longest = compose::longest_start(&config).as_secs();
     eprintln!("toolgate: starting {count} once, for at most {longest} s");
-    let store: Arc<dyn StateStore> = Arc::new(offline::state(&data)?);
+    let location = StoreLocation::of(&config, &data).map_err(CommandError::Failure)?;
+    let store = offline::state(&location)?;
     let journal = Arc::new(offline::journal(place, &data)?);
     let runtime = explain::runtime()?;
     let summary = runtime.block_on(async {
@@ -70,6 +72,7 @@ async fn pin_definitions(
         feed,
         recorder,
         telemetry: None,
+        rate_sharing: None,
     };
     let pins = runtime::pins::with_settings(config, backends.pins.clone());
     let policy = compose::gateway_policy(config, &backends, pins, None);

@@ -6,7 +6,7 @@ use clap::Command;
 use std::{collections::BTreeSet, env, fs, path::PathBuf};
 
 /// Commands without `--json`: they act, serve, or print a single value or a text for another program.
-const COMMANDS_WITHOUT_JSON: [&str; 45] = [
+const COMMANDS_WITHOUT_JSON: [&str; 46] = [
     "serve",
     "run",
     "demo-server",
@@ -54,6 +54,7 @@ const COMMANDS_WITHOUT_JSON: [&str; 45] = [
     "store migrate",
     "store export",
     "store import",
+    "store pki",
     "store clear",
 ];
 /// Texts for other programs.

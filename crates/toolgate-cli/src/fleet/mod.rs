@@ -1,0 +1,21 @@
+//! Other gateways of a shared store: who they are, and requests that only one of them can answer.
+//!
+//! - `members`: the gateways that live, with their addresses and config digests.
+//! - `sessions`: the sessions of all gateways, so that another one continues them.
+//! - `peer_client`, `peer_server`: forwarded requests, over TLS with certificates on both sides.
+//! - `pki`: certificates of a private authority, for `toolgate store pki`.
+
+mod members;
+mod peer_client;
+mod peer_server;
+mod peer_tls;
+pub(crate) mod pki;
+mod router;
+mod sessions;
+
+use members::FleetMembers;
+use peer_client::PeerClient;
+pub(crate) use peer_server::{ForwardedRequestHandler, PeerListener};
+use peer_tls::PeerTls;
+pub(crate) use router::{Forwarded, GatewayFleet};
+use sessions::{FleetSessions, SessionRoute};

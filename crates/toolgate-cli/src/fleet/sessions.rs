@@ -1,0 +1,158 @@
+//! Sessions of all gateways. The id of a session names its home; the store has what another gateway needs to continue it.
+
+use super::members::FleetMembers;
+use ring::digest::{SHA256, digest};
+use serde_json::{Value, json};
+use std::{
+    collections::HashSet,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+use toolgate::{Error, edge::http::SessionStore};
+use toolgate_core::BoxFuture;
+use toolgate_policy::{StateStore, WriteOutcome, WritePrecondition};
+use toolgate_protocol::hex;
+
+/// Table of the sessions.
+const SESSIONS_TABLE: &str = "sessions";
+/// Interval at which expired sessions are removed.
+const SWEEP_INTERVAL: Duration = Duration::from_secs(60);
+
+/// Place where a request of a session is answered.
+pub(crate) enum SessionRoute {
+    /// This gateway.
+    Local,
+    /// Another gateway, at this address.
+    Forward(String),
+}
+
+/// Sessions of all gateways of a shared store.
+pub(crate) struct FleetSessions {
+    store: Arc<dyn StateStore>,
+    members: Arc<FleetMembers>,
+    max_age: Duration,
+    /// Sessions that ended here, until the store no longer has them.
+    ended: Mutex<HashSet<String>>,
+}
+
+impl FleetSessions {
+    /// Creates the table of sessions, which live for at most this time.
+    pub(crate) fn new(
+        store: Arc<dyn StateStore>,
+        members: Arc<FleetMembers>,
+        max_age: Duration,
+    ) -> FleetSessions {
+        FleetSessions {
+            store,
+            members,
+            max_age,
+            ended: Mutex::default(),
+        }
+    }
+
+    fn ended(&self) -> MutexGuard<'_, HashSet<String>> {
+        self.ended.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the home of a session: this gateway, or another one that lives. A session whose home ended continues
+    /// here, if the store has it.
+    pub(crate) async fn route(&self, id: &str) -> SessionRoute {
+        let Some((_, tag)) = id.rsplit_once('.') else {
+            return SessionRoute::Local;
+        };
+        let row = self.store.row(SESSIONS_TABLE, &storage_key(id));
+        let moved = row.as_ref().and_then(|row| row.value["home"].as_str());
+        let home = moved.unwrap_or(tag);
+        if home == self.members.tag() {
+            return SessionRoute::Local;
+        }
+        match self.members.find(home) {
+            // Without an address, the session is not found here, as the specification says.
+            Some(home) => home
+                .advertise
+                .map_or(SessionRoute::Local, SessionRoute::Forward),
+            None => {
+                self.adopt(id).await;
+                SessionRoute::Local
+            }
+        }
+    }
+
+    /// Makes this gateway the home of a session whose home is gone. Another gateway may be faster; the session then is
+    /// not found here, and the next request is forwarded.
+    pub(crate) async fn adopt(&self, id: &str) {
+        let key = storage_key(id);
+        let Some(row) = self.store.row(SESSIONS_TABLE, &key) else {
+            return;
+        };
+        let mut value = row.value;
+        value["home"] = json!(self.members.tag());
+        let expect = WritePrecondition::Version(row.version);
+        let adopted = self.store.write(SESSIONS_TABLE, &key, Some(value), expect);
+        if !matches!(adopted.await, Ok(WriteOutcome::Done(_))) {
+            tracing::debug!("a session was not taken over");
+        }
+    }
+
+    /// Removes expired sessions from time to time. Never returns.
+    pub(crate) async fn sweep(&self) {
+        loop {
+            tokio::time::sleep(SWEEP_INTERVAL).await;
+            let now = unix_seconds(self.store.clock().now());
+            let is_stored = |key: &String| self.store.row(SESSIONS_TABLE, key).is_some();
+            self.ended().retain(is_stored);
+            for row in self.store.entries(SESSIONS_TABLE) {
+                if row.value["until"].as_u64().is_none_or(|until| until < now) {
+                    let expect = WritePrecondition::Version(row.version);
+                    let _ = self
+                        .store
+                        .write(SESSIONS_TABLE, &row.key, None, expect)
+                        .await;
+                }
+            }
+        }
+    }
+}
+
+impl SessionStore for FleetSessions {
+    fn save(&self, key: String, record: String) -> BoxFuture<'_, Result<(), Error>> {
+        let until = unix_seconds(self.store.clock().now() + self.max_age);
+        let row = json!({"home": self.members.tag(), "record": record, "until": until});
+        let written = self
+            .store
+            .write(SESSIONS_TABLE, &key, Some(row), WritePrecondition::Any);
+        Box::pin(async move { written.await.map(drop) })
+    }
+
+    fn load(&self, key: String) -> BoxFuture<'_, Result<Option<String>, Error>> {
+        let row = self.store.row(SESSIONS_TABLE, &key);
+        // Only the home continues a session, and only until it ends.
+        let ours = row.filter(|row| row.value["home"] == self.members.tag());
+        let ours = ours.filter(|_| !self.ended().contains(&key));
+        let record = ours.and_then(|row| match &row.value["record"] {
+            Value::String(record) => Some(record.clone()),
+            _ => None,
+        });
+        Box::pin(async move { Ok(record) })
+    }
+
+    fn remove(&self, key: &str) {
+        // The store may still have it for a moment, or while the database is away.
+        self.ended().insert(key.to_owned());
+        // It takes effect even if nobody waits for it.
+        drop(
+            self.store
+                .write(SESSIONS_TABLE, key, None, WritePrecondition::Any),
+        );
+    }
+}
+
+fn unix_seconds(time: SystemTime) -> u64 {
+    time.duration_since(UNIX_EPOCH)
+        .map_or(0, |since| since.as_secs())
+}
+
+/// Returns the digest of a session id under which the session is stored.
+fn storage_key(id: &str) -> String {
+    hex::encode(digest(&SHA256, id.as_bytes()).as_ref())
+}
