@@ -493,7 +493,7 @@ fn s2_a_killed_gateway_loses_no_answered_call() {
     for kill in 0..kills {
         let victim = kill % 3;
         let port = gates[victim].port;
-        let (sent, answers) = std::sync::mpsc::channel();
+        let (sent, answers) = std::sync::mpsc::sync_channel(1 << 20);
         let calls = thread::spawn(move || {
             let bytes = Modern::request(port, &json!(1), "demo_add", json!({"a": 1, "b": 2}));
             while let Some(answer) = crate::help::try_raw(port, &bytes) {
