@@ -77,6 +77,9 @@ pub trait StateStore: Send + Sync + 'static {
         None
     }
 
+    /// Closes the store: it writes the queued changes, and rejects later ones. Blocks until it has written them.
+    fn close(&self) {}
+
     /// Returns the clock by which all entries of the store expire. It is monotonic even if the system clock is set
     /// back.
     fn clock(&self) -> &Arc<StateClock>;

@@ -55,6 +55,7 @@ mod store;
 mod tables;
 mod transfer;
 mod writer;
+mod writer_handle;
 
 pub use error::StoreError;
 pub use shared::StoreLimits;

@@ -7,15 +7,16 @@ use crate::{
     legacy,
     shared::{StoreLimits, StoreShared},
     writer::{QueuedChange, StoreWriter},
+    writer_handle::WriterHandle,
 };
 use serde_json::Value;
 use std::{
     path::{Path, PathBuf},
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         mpsc::{SyncSender, TrySendError, sync_channel},
     },
-    thread::{self, JoinHandle},
+    thread,
 };
 use tokio::sync::{oneshot, watch};
 use toolgate_core::{BoxFuture, Error};
@@ -29,8 +30,7 @@ use toolgate_policy::{
 pub struct DatabaseStore {
     shared: Arc<StoreShared>,
     limits: StoreLimits,
-    queue: Option<SyncSender<QueuedChange>>,
-    thread: Mutex<Option<JoinHandle<()>>>,
+    writer: WriterHandle<SyncSender<QueuedChange>>,
 }
 
 impl DatabaseStore {
@@ -51,8 +51,7 @@ impl DatabaseStore {
         Ok(DatabaseStore {
             shared,
             limits,
-            queue: Some(queue),
-            thread: Mutex::new(Some(thread)),
+            writer: WriterHandle::new(queue, thread),
         })
     }
 
@@ -80,14 +79,13 @@ impl DatabaseStore {
             expect,
             waiter,
         };
-        let queue = self.queue.as_ref();
-        let queue = queue.ok_or_else(|| {
-            StoreError::Failed("it is closed, because the program is shutting down".into())
-        })?;
-        queue.try_send(message).map_err(|error| match error {
-            TrySendError::Full(_) => StoreError::Overloaded,
-            TrySendError::Disconnected(_) => StoreError::Failed(WRITER_ENDED.into()),
-        })
+        self.writer
+            .queue()?
+            .try_send(message)
+            .map_err(|error| match error {
+                TrySendError::Full(_) => StoreError::Overloaded,
+                TrySendError::Disconnected(_) => StoreError::Failed(WRITER_ENDED.into()),
+            })
     }
 }
 
@@ -139,19 +137,8 @@ impl StateStore for DatabaseStore {
     fn clock(&self) -> &Arc<StateClock> {
         &self.shared.clock
     }
-}
 
-impl Drop for DatabaseStore {
-    fn drop(&mut self) {
-        self.queue.take();
-        let thread = self
-            .thread
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
-        if let Some(thread) = thread {
-            // A panic of the writer has already been reported to all waiters.
-            let _ = thread.join();
-        }
+    fn close(&self) {
+        self.writer.close();
     }
 }

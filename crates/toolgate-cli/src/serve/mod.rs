@@ -112,6 +112,7 @@ pub(crate) fn run(start: StartOptions) -> Result<(), String> {
         .enable_all()
         .build()
         .map_err(|e| format!("cannot start the threads of the gateway: {e}; raise the limit on processes of this user"))?;
+    let store = state.store.clone();
     let result = runtime.block_on(serve(
         start,
         (listener, admin),
@@ -121,6 +122,7 @@ pub(crate) fn run(start: StartOptions) -> Result<(), String> {
     ));
     // Reading the terminal may still block a thread, which must not delay the exit.
     runtime.shutdown_timeout(Duration::from_millis(200));
+    store.close();
     journal.close();
     result
 }

@@ -30,17 +30,15 @@ pub use transfer::{
     check_shared, clear_shared, export_shared, has_shared_entries, import_shared, move_to_shared,
 };
 
-use crate::{DatabaseStore, StoreError, StoreLimits, shared::StoreShared, writer::QueuedChange};
+use crate::{
+    DatabaseStore, StoreError, StoreLimits, shared::StoreShared, writer::QueuedChange,
+    writer_handle::WriterHandle,
+};
 use messages::MessageQueues;
 use outbox::Outbox;
 use serde_json::Value;
 use status::StatusCell;
-use std::{
-    path::PathBuf,
-    sync::{Arc, Mutex, PoisonError},
-    thread::{self, JoinHandle},
-    time::Duration,
-};
+use std::{path::PathBuf, sync::Arc, thread, time::Duration};
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
 use toolgate_core::{BoxFuture, Error};
 use toolgate_policy::{
@@ -96,10 +94,9 @@ pub(crate) struct PostgresShared {
 pub struct PostgresStore {
     shared: Arc<PostgresShared>,
     limits: StoreLimits,
-    queue: Option<mpsc::Sender<QueuedChange>>,
+    writer: WriterHandle<mpsc::Sender<QueuedChange>>,
     sender: MessageSender,
     incoming: broadcast::Sender<String>,
-    thread: Mutex<Option<JoinHandle<()>>>,
 }
 
 impl PostgresStore {
@@ -131,10 +128,9 @@ impl PostgresStore {
             Ok(Ok(())) => Ok(PostgresStore {
                 shared,
                 limits,
-                queue: Some(queue),
+                writer: WriterHandle::new(queue, thread),
                 sender,
                 incoming,
-                thread: Mutex::new(Some(thread)),
             }),
             Ok(Err(error)) => Err(error),
             Err(_) => Err(StoreError::Failed(crate::error::WRITER_ENDED.into())),
@@ -182,16 +178,15 @@ impl PostgresStore {
             expect,
             waiter,
         };
-        let queue = self.queue.as_ref();
-        let queue = queue.ok_or_else(|| {
-            StoreError::Failed("it is closed, because the program is shutting down".into())
-        })?;
-        queue.try_send(message).map_err(|error| match error {
-            mpsc::error::TrySendError::Full(_) => StoreError::Overloaded,
-            mpsc::error::TrySendError::Closed(_) => {
-                StoreError::Failed(crate::error::WRITER_ENDED.into())
-            }
-        })
+        self.writer
+            .queue()?
+            .try_send(message)
+            .map_err(|error| match error {
+                mpsc::error::TrySendError::Full(_) => StoreError::Overloaded,
+                mpsc::error::TrySendError::Closed(_) => {
+                    StoreError::Failed(crate::error::WRITER_ENDED.into())
+                }
+            })
     }
 }
 
@@ -265,19 +260,13 @@ impl StateStore for PostgresStore {
     fn clock(&self) -> &Arc<StateClock> {
         &self.shared.copy.clock
     }
-}
 
-impl Drop for PostgresStore {
-    fn drop(&mut self) {
-        self.queue.take();
-        let thread = self
-            .thread
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
-        if let Some(thread) = thread {
-            // A panic of the worker has already been reported to all waiters.
-            let _ = thread.join();
-        }
+    fn failure(&self) -> Option<String> {
+        self.shared.status.outage().map(|reason| reason.to_string())
+    }
+
+    fn close(&self) {
+        self.writer.close();
+        self.shared.outbox.close();
     }
 }

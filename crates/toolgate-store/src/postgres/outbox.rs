@@ -55,6 +55,13 @@ impl Outbox {
         self.write_local(&name, Some(row))
     }
 
+    /// Closes the local store.
+    pub(crate) fn close(&self) {
+        if let Some(local) = &self.local {
+            local.close();
+        }
+    }
+
     fn write_local(
         &self,
         (table, key): &EntryName,
