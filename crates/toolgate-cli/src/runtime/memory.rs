@@ -25,8 +25,8 @@ const CALL_LAYER_BYTES: u64 = 32 * KIB;
 const SERVER_BYTES: u64 = 8 * MIB;
 /// Memory of one caller's connection to a server: its tasks, two tokens of at most 32 KiB, short messages.
 const CALLER_CONNECTION_BYTES: u64 = 128 * KIB;
-/// Memory of the console: 500 calls, and 256 events for slow subscribers.
-const CALL_FEED_BYTES: u64 = 48 * MIB;
+/// Memory of the console: 500 calls of 32 KiB, and 64 events of 40 rows of 4 KiB for slow subscribers.
+const CALL_FEED_BYTES: u64 = 26 * MIB;
 /// Memory of call ends that wait for space in the audit queue.
 const WAITING_AUDIT_END_BYTES: u64 = 64 * MIB;
 /// Memory of a remembered resource link: its digest and its origin.
@@ -151,7 +151,7 @@ pub(crate) fn components(config: &Config) -> Vec<MemoryComponent> {
         ),
         part(
             "the console",
-            "console_result_bytes + 48 MiB",
+            "console_result_bytes + 26 MiB",
             CALL_FEED_BYTES + limits.console_result_bytes as u64,
         ),
     ]

@@ -28,7 +28,7 @@ use toolgate_policy::{CallCanceller, CallEnd, CallObserver, CallStage, CallView,
 /// Number of recent calls in the console's list.
 pub(crate) const MAX_LISTED_CALLS: usize = 500;
 /// Events that a slow subscriber may lag behind before it has to reload the full state.
-const MAX_QUEUED_EVENTS: usize = 256;
+const MAX_QUEUED_EVENTS: usize = 64;
 
 /// Event for the console: its name and its JSON data.
 pub(crate) type ConsoleEvent = (&'static str, String);
