@@ -10,6 +10,7 @@ use toolgate_core::{
     CallSpan, EndedSession, Item, ItemKind, OperationEnd, OperationError, OperationObserver,
     ReceivedRequest, SentRequest, SpanEventValue, TraceContext,
 };
+use toolgate_protocol::message::code;
 use toolgate_telemetry::{
     AttributeValue, EventAttribute, MetricSource, OTHER_VALUE, OperationFailure, OperationSeries,
     RequestSpan, SampleList, SpanKind, SpanOrigin, SpanRecorder, TraceParent,
@@ -60,7 +61,13 @@ const REVISIONS: [&str; 6] = [
 const WIRES: usize = 2 * REVISIONS.len();
 
 /// JSON-RPC codes that mean a mistake of the caller, which the conventions do not count as errors of the receiver.
-const CALLER_MISTAKES: [i64; 5] = [-32700, -32600, -32601, -32602, -32002];
+const CALLER_MISTAKES: [i64; 5] = [
+    code::PARSE_ERROR,
+    code::INVALID_REQUEST,
+    code::METHOD_NOT_FOUND,
+    code::INVALID_PARAMS,
+    code::RESOURCE_NOT_FOUND,
+];
 
 /// Series of the operations with one item or method: one for each revision and transport, made on first use.
 #[derive(Debug, Default)]

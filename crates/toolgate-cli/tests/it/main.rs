@@ -70,6 +70,7 @@ mod oauth;
 mod odd_servers;
 mod one_address;
 mod opening;
+mod operations;
 mod operator_commands;
 mod operator_paths;
 mod orphans;

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, SystemTime};
 
-const LIFE: Duration = Duration::from_secs(3);
+/// Lifetime of an approval request. On a loaded machine, the gateway that asked is killed within it.
+const LIFE: Duration = Duration::from_secs(15);
 
 fn start(data: &Arc<TempDir>) -> Gate {
     let program = env!("CARGO_BIN_EXE_toolgate");
