@@ -7,6 +7,8 @@
 //
 // With {key: JWK} there is "agent.ES256.key", which signs with that key.
 //
+// With {groups: {NAME: [GROUP]}}, tokens of that client or person name these groups.
+//
 // With {people: {life, opaque}} in argv[2] people sign in, on the pages that it has for development: any name, any password.
 // Clients register by themselves; "app" is one that has. Tokens live `life` seconds; `opaque` ones only it can read.
 //
@@ -98,6 +100,10 @@ server.listen(0, '127.0.0.1', () => {
   const provider = new Provider(issuer, {
     clients: [...[...agents, 'gateway'].map(client), ...(people ? [app] : []), ...(job.key ? [signs] : [])],
     jwks: { keys },
+    extraTokenClaims: (_context, token) => {
+      const groups = job.groups?.[token.accountId ?? token.clientId];
+      return groups ? { groups } : undefined;
+    },
     scopes: [...scope.split(' '), ...(people ? ['offline_access'] : [])],
     enabledJWA: {
       dPoPSigningAlgValues: ['ES256', 'EdDSA'],

@@ -5,6 +5,7 @@
 use clap::{Args, FromArgMatches, Parser, Subcommand, error::ErrorKind};
 use std::{ffi::OsString, net::SocketAddr, path::PathBuf, time::Duration};
 
+mod attributes;
 mod connect;
 mod decisions;
 mod edit;
@@ -16,6 +17,7 @@ mod log;
 mod store;
 mod uninstall;
 
+pub(crate) use attributes::AttributeOptions;
 pub(crate) use connect::{ConnectOptions, DisconnectOptions, HookOptions, HookUnavailable};
 pub(crate) use decisions::{
     ApproveOptions, FreezeCommand, FreezeTarget, GrantsCommand, InboxOptions, ThawCommand,
@@ -411,6 +413,11 @@ pub(crate) struct ExplainOptions {
     /// Name of the caller, such as key:NAME [default: an anonymous caller]
     #[arg(long, value_name = "CALLER")]
     pub(crate) caller: Option<String>,
+    /// View at whose endpoint the caller is [default: none]
+    #[arg(long, value_name = "VIEW", conflicts_with = "history")]
+    pub(crate) view: Option<String>,
+    #[command(flatten)]
+    pub(crate) attributes: AttributeOptions,
     /// Arguments: a JSON object
     #[arg(value_name = "JSON", value_parser = object)]
     pub(crate) arguments: Option<String>,

@@ -4,11 +4,13 @@ mod caller_tokens;
 mod rejection_limiter;
 mod required_scopes;
 mod token_verifier;
+mod views;
 
 pub(crate) use caller_tokens::{CallerTokens, TokenOwner};
 pub(crate) use rejection_limiter::{RejectionEffect, RejectionLimiter};
 pub(crate) use required_scopes::required_scopes;
 pub(crate) use token_verifier::{TokenVerifier, issuer_limits};
+pub(crate) use views::Authenticators;
 
 use crate::proxy::TrustedProxies;
 use http::{HeaderMap, Method, StatusCode};
@@ -30,6 +32,7 @@ use toolgate_policy::keys::{ApiKeyRejection, ApiKeys, KEY_PREFIX, KeyEndReason};
 const MCP_SEGMENT: &str = "mcp";
 
 /// Authenticator of HTTP requests.
+#[derive(Clone)]
 pub(crate) struct Authenticator {
     pub(crate) guard: HostGuard,
     /// Trusted proxies, which name the clients of their requests.
@@ -37,6 +40,8 @@ pub(crate) struct Authenticator {
     pub(crate) token: Option<Secret>,
     /// Verifier of access tokens from authorization servers.
     pub(crate) resource: Option<Arc<ResourceServer>>,
+    /// View whose endpoint the authenticator guards.
+    pub(crate) view: Option<String>,
     /// True if anonymous access is denied.
     pub(crate) requires_credentials: bool,
     /// Rejected credentials per client address and minute that are audited one by one. Further ones get status 429.
@@ -180,7 +185,7 @@ impl Authenticator {
                 },
             ));
         };
-        let beside = sibling_url(resource.resource(), path);
+        let beside = sibling_url(resource.resource(), self.view.as_deref(), path);
         let address = beside.as_ref().unwrap_or(resource.resource());
         let admitted = resource
             .authenticate_at(address, method, headers, !over)
@@ -277,13 +282,14 @@ impl Authenticator {
 }
 
 /// Returns the URL of another path next to the resource, which a DPoP proof has to name. `None` for the resource
-/// itself.
-fn sibling_url(resource: &Url, path: &str) -> Option<Url> {
-    let (folder, own) = resource.path().rsplit_once('/')?;
-    let path = path.trim_start_matches('/');
+/// itself. The paths of a view end with its name.
+fn sibling_url(resource: &Url, view: Option<&str>, path: &str) -> Option<Url> {
+    let end = view.map_or_else(String::new, |view| format!("/{view}"));
+    let (folder, own) = resource.path().strip_suffix(&end)?.rsplit_once('/')?;
+    let path = path.trim_start_matches('/').strip_suffix(&end)?;
     match path == own || path == MCP_SEGMENT {
         true => None,
-        false => resource.with_path(&format!("{folder}/{path}")).ok(),
+        false => resource.with_path(&format!("{folder}/{path}{end}")).ok(),
     }
 }
 
@@ -331,4 +337,23 @@ pub(crate) fn http_caller_name(token: bool) -> &'static str {
 pub(crate) fn equal_secrets(given: &str, wanted: &str) -> bool {
     let digest = |text: &str| digest::digest(&digest::SHA256, text.as_bytes());
     digest(given).as_ref() == digest(wanted).as_ref()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Url, sibling_url};
+
+    #[test]
+    fn proofs_name_the_url_of_the_path_that_is_used() {
+        let url = |resource: &str, view, path| {
+            let resource = Url::parse(resource).unwrap();
+            sibling_url(&resource, view, path).map(|url| url.as_str().to_owned())
+        };
+        let (whole, view) = ("https://t.test/gate/mcp", "https://t.test/gate/mcp/ops");
+        assert_eq!(url(whole, None, "/mcp"), None);
+        assert_eq!(url(view, Some("ops"), "/mcp/ops"), None);
+        let beside = |path: &str| Some(format!("https://t.test/gate/{path}"));
+        assert_eq!(url(whole, None, "/sse"), beside("sse"));
+        assert_eq!(url(view, Some("ops"), "/sse/ops"), beside("sse/ops"));
+    }
 }

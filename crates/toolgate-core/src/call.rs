@@ -1,8 +1,8 @@
 //! Calls and list requests: one invocation of an item, with its caller, round and context.
 
 use crate::{
-    CallReporter, CallSpan, DecisionLog, Error, ErrorKind, HeldPermits, Item, ItemNote, NoteAction,
-    Principal, RefusalReason, Round, TaskControl, TransportParts,
+    CallReporter, CallSpan, CallerAttributes, DecisionLog, Error, ErrorKind, HeldPermits, Item,
+    ItemNote, NoteAction, Principal, RefusalReason, Round, TaskControl, TransportParts,
 };
 use serde_json::Value;
 use std::{
@@ -148,8 +148,8 @@ impl fmt::Debug for CallArguments {
     }
 }
 
-/// Authenticated principal that makes a call, by name; never a credential. Two callers are equal if their names are
-/// equal.
+/// Authenticated principal that makes a call, by name; never a credential. Two callers are equal if their names and
+/// views are equal.
 ///
 /// ```
 /// use toolgate_core::{Caller, LimitSubject, Principal};
@@ -169,9 +169,15 @@ impl fmt::Debug for CallArguments {
 pub struct Caller {
     name: Arc<str>,
     principal: Option<Arc<Principal>>,
+    /// `None` if all are empty.
+    attributes: Option<Arc<CallerAttributes>>,
     generation: Option<u64>,
     session: Option<u64>,
+    view: Option<Arc<str>>,
 }
+
+/// Attributes of callers that have none.
+static NO_ATTRIBUTES: LazyLock<CallerAttributes> = LazyLock::new(CallerAttributes::default);
 
 /// Subject of rate and concurrency limits: a caller, and for anonymous callers over HTTP their session as well.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
@@ -196,8 +202,10 @@ impl Caller {
         Caller {
             name: name.into(),
             principal: None,
+            attributes: None,
             generation: None,
             session: None,
+            view: None,
         }
     }
 
@@ -238,7 +246,7 @@ impl Caller {
         self.generation
     }
 
-    /// Returns true if both callers are the same principal: equal names, and no differing generations.
+    /// Returns true if both callers are the same principal: equal names and views, and no differing generations.
     pub fn same_principal(&self, other: &Caller) -> bool {
         let apart = self.generation.is_some()
             && other.generation.is_some()
@@ -252,6 +260,41 @@ impl Caller {
         Caller {
             principal: Some(Arc::new(principal)),
             ..self
+        }
+    }
+
+    /// Returns the same caller at the endpoint of a view: it sees and uses only what the view offers.
+    ///
+    /// Sessions, tasks, approvals and grants of a caller in one view are not those of the same caller in another. Rate
+    /// and concurrency limits count the caller in all views.
+    #[must_use]
+    pub fn in_view(self, view: impl Into<Arc<str>>) -> Caller {
+        Caller {
+            view: Some(view.into()),
+            ..self
+        }
+    }
+
+    /// Returns the view whose endpoint the caller uses, if any.
+    pub fn view(&self) -> Option<&str> {
+        self.view.as_deref()
+    }
+
+    /// Returns the same caller with groups, roles and claims, which rules can name.
+    #[must_use]
+    pub fn with_attributes(self, attributes: impl Into<Arc<CallerAttributes>>) -> Caller {
+        let attributes = attributes.into();
+        Caller {
+            attributes: (!attributes.is_empty()).then_some(attributes),
+            ..self
+        }
+    }
+
+    /// Returns the groups, roles and claims of the caller; empty for callers without any.
+    pub fn attributes(&self) -> &CallerAttributes {
+        match &self.attributes {
+            Some(attributes) => attributes,
+            None => &NO_ATTRIBUTES,
         }
     }
 
@@ -274,7 +317,7 @@ impl Caller {
 
 impl PartialEq for Caller {
     fn eq(&self, other: &Caller) -> bool {
-        self.name == other.name
+        self.name == other.name && self.view == other.view
     }
 }
 
@@ -283,6 +326,7 @@ impl Eq for Caller {}
 impl Hash for Caller {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.name.hash(state);
+        self.view.hash(state);
     }
 }
 
@@ -294,7 +338,7 @@ impl PartialOrd for Caller {
 
 impl Ord for Caller {
     fn cmp(&self, other: &Caller) -> Ordering {
-        self.name.cmp(&other.name)
+        (&self.name, &self.view).cmp(&(&other.name, &other.view))
     }
 }
 

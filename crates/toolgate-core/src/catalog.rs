@@ -522,6 +522,11 @@ impl Catalog {
         })
     }
 
+    /// Returns the same catalog with other missing servers.
+    pub(crate) fn with_missing(self, missing: Vec<String>) -> Catalog {
+        self.modify(|inner| inner.missing_servers = missing)
+    }
+
     /// Returns the same catalog with other server instructions.
     pub fn with_server_instructions(self, instructions: Vec<ServerInstructions>) -> Catalog {
         self.modify(|inner| inner.server_instructions = instructions)

@@ -126,7 +126,7 @@ pub use operation_observer::{
 pub use operator_detail::OperatorDetail;
 pub use pin::{DefinitionPin, PinState};
 pub use pipeline::{Pipeline, ResolvedPipeline, UnresolvedPipeline};
-pub use principal::Principal;
+pub use principal::{CallerAttributes, Principal};
 pub use reporter::{CallReporter, EventSink, LogMessage, ReporterEvent};
 pub use round::{Round, RoundSlots};
 pub use rule_layer::{ApprovalOutcome, ApprovalStep, MaybeReady, Rule, RuleDecision};

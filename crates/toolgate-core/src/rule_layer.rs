@@ -63,6 +63,12 @@ pub trait Rule: Send + Sync + 'static {
         true
     }
 
+    /// Returns true if the caller may know that the server exists. A list does not count a hidden server as missing.
+    /// Default: true. Return false only if [`Rule::is_visible`] hides all items of the server.
+    fn is_server_visible(&self, _caller: &Caller, _server: &str) -> bool {
+        true
+    }
+
     /// Returns the reason why the item is hidden: for the audit log, never for the caller.
     fn hidden_reason(&self, _caller: &Caller, _item: &Item) -> String {
         String::new()
@@ -101,6 +107,10 @@ impl Rule for Arc<dyn Rule> {
 
     fn may_hide_items(&self) -> bool {
         self.as_ref().may_hide_items()
+    }
+
+    fn is_server_visible(&self, caller: &Caller, server: &str) -> bool {
+        self.as_ref().is_server_visible(caller, server)
     }
 
     fn hidden_reason(&self, caller: &Caller, item: &Item) -> String {
@@ -314,6 +324,20 @@ impl RuleLayer {
             .all(|rule| rule.allows_subscription(item, uri))
     }
 
+    /// Returns the catalog without missing servers of which the caller may not know.
+    fn without_hidden_servers(&self, caller: &Caller, catalog: Catalog) -> Catalog {
+        let sees = |server: &String| {
+            let mut rules = self.rules.iter();
+            rules.all(|rule| rule.is_server_visible(caller, server))
+        };
+        if catalog.missing_servers().iter().all(sees) {
+            return catalog;
+        }
+        let missing = catalog.missing_servers().iter().filter(|s| sees(s));
+        let missing = missing.cloned().collect();
+        catalog.with_missing(missing)
+    }
+
     /// Returns the item at a URI, as this caller sees it.
     async fn find_resource(
         &self,
@@ -473,6 +497,7 @@ impl Layer for RuleLayer {
                 Box::pin(self.hide_skill_files(&next, &caller, &catalog, &mut sees)).await?;
             }
             let public = catalog.cache_hint().public && !some;
+            let catalog = self.without_hidden_servers(&caller, catalog);
             if public == catalog.cache_hint().public && sees.iter().all(|sees| *sees) {
                 return Ok(catalog);
             }

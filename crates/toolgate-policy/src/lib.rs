@@ -82,12 +82,14 @@ mod sanitize;
 mod store;
 mod validation;
 
+pub use access::callers::{CallerMatcher, CallerPattern};
 pub use access::cel::{ArgumentNames, CelCondition, CelLimits, ConditionFacts};
 pub use access::freeze::{FreezeLayer, FreezeRegistry, FreezeScope, FreezeView};
 pub use access::keys;
 pub use access::pattern::GlobPattern;
 pub use access::rules::{AccessRule, AccessRules, ArgumentReads, RuleAction};
 pub use access::scopes::{RequiredScopes, ScopeRule};
+pub use access::views::{AccessView, AccessViews};
 pub use approval::approvals::{
     APPROVAL_KEY, ApprovalBinding, ApprovalConfirm, ApprovalError, ApprovalLimits, ApprovalService,
     ApprovalStatus, ApprovalTerms, ApprovalView, ClientApprovals, GrantTerms, GrantView,

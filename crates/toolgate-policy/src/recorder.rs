@@ -15,7 +15,8 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 use toolgate_core::{
-    BoxFuture, Call, Error, ErrorKind, InputRequestKind, Item, RefusalReason, escape_bidi,
+    BoxFuture, Call, CallerAttributes, Error, ErrorKind, InputRequestKind, Item, RefusalReason,
+    escape_bidi,
 };
 #[cfg(all(feature = "audit", unix))]
 use toolgate_journal::AuditJournal;
@@ -307,6 +308,11 @@ pub(crate) fn call_entry(event: toolgate_journal::AuditEvent, call: &Call) -> Au
         .with("era", &*call.request_info.revision)
         .with("transport", call.request_info.transport)
         .with("round", call.round.number);
+    let entry = with_attributes(entry, call.caller.attributes());
+    let entry = match call.caller.view() {
+        Some(view) => entry.with("view", view),
+        None => entry,
+    };
     let said = [
         ("client", call.request_info.client.as_deref()),
         ("rid", call.request_info.request.as_deref()),
@@ -320,6 +326,21 @@ pub(crate) fn call_entry(event: toolgate_journal::AuditEvent, call: &Call) -> Au
     match call.request_info.address {
         Some(address) => entry.with("addr", address.to_canonical().to_string()),
         None => entry,
+    }
+}
+
+/// Adds the groups, roles and claims of the caller, by which rules may have decided.
+fn with_attributes(entry: AuditEntry, attributes: &CallerAttributes) -> AuditEntry {
+    let names = [("groups", &attributes.groups), ("roles", &attributes.roles)];
+    let entry = names
+        .into_iter()
+        .filter(|(_, names)| !names.is_empty())
+        .fold(entry, |entry, (key, names)| {
+            entry.with(key, names.as_slice())
+        });
+    match attributes.claims.is_empty() {
+        true => entry,
+        false => entry.with("claims", attributes.claims.clone()),
     }
 }
 

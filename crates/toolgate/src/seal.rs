@@ -151,12 +151,15 @@ impl Seal {
     /// Returns a digest of server, caller, method, item name and arguments. As associated data it prevents moving a
     /// state from one call to another.
     fn call_binding(&self, call: &Call) -> Vec<u8> {
-        self.associated_data(&[
+        let arguments = call.arguments().raw().canonical();
+        let parts = [
             call.caller.name(),
             call.op.method(),
             call.name(),
-            &call.arguments().raw().canonical(),
-        ])
+            &arguments,
+        ];
+        let parts: Vec<&str> = parts.into_iter().chain(call.caller.view()).collect();
+        self.associated_data(&parts)
     }
 
     fn associated_data(&self, parts: &[&str]) -> Vec<u8> {

@@ -1,7 +1,7 @@
 //! Entry points for fuzz targets: access tokens, key sets and DPoP proofs.
 
 use super::{
-    DpopVerifier, TokenScheme,
+    ClaimMapping, DpopVerifier, TokenScheme,
     dpop::ProofRequest,
     jwt::{ExpectedClaims, ParsedJwt, validate_claims},
     keys::{JwkSet, SignatureCheck, SignedText},
@@ -15,12 +15,20 @@ pub fn access_token(token: &str, keys: &Json) -> bool {
     let Some(jwt) = ParsedJwt::parse(token) else {
         return false;
     };
+    let mapping = ClaimMapping {
+        groups: Some(vec!["groups".to_owned()]),
+        roles: Some(vec!["realm".to_owned(), "roles".to_owned()]),
+        claims: vec![("act".to_owned(), vec!["act".to_owned()])],
+        group_prefix: String::new(),
+    };
+    let resources: Vec<Url> = Url::parse("https://mcp.example/mcp").into_iter().collect();
     let expected = ExpectedClaims {
         issuer: "https://auth.example",
-        resource: "https://mcp.example/mcp",
+        resources: &resources,
         audiences: &["toolgate".to_owned()],
         now: 1_790_000_000,
         strict: true,
+        mapping: &mapping,
     };
     let claims = validate_claims(jwt.payload(), &expected);
     let typed = jwt.is_access_token_type();

@@ -1,7 +1,7 @@
 //! Trusted issuer: an authorization server whose tokens are accepted.
 
 use super::{
-    IssuerStatus, ResourceLimits, TokenClaims,
+    ClaimMapping, IssuerStatus, ResourceLimits, TokenClaims,
     challenge::RejectionReason,
     introspection::{IntrospectionCache, IntrospectionClient, IntrospectionError},
     issuer_caller,
@@ -44,6 +44,7 @@ pub struct TrustedIssuer {
     prefix: String,
     audiences: Vec<String>,
     permits_private: bool,
+    mapping: ClaimMapping,
 }
 
 impl TrustedIssuer {
@@ -60,6 +61,7 @@ impl TrustedIssuer {
             prefix: String::new(),
             audiences: Vec::new(),
             permits_private: false,
+            mapping: ClaimMapping::default(),
         }
     }
 
@@ -114,6 +116,13 @@ impl TrustedIssuer {
     #[must_use]
     pub fn audiences(mut self, names: impl IntoIterator<Item = String>) -> TrustedIssuer {
         self.audiences.extend(names);
+        self
+    }
+
+    /// Sets the claims of the issuer's tokens that become groups, roles and claims of callers, for use in rules.
+    #[must_use]
+    pub fn map_claims(mut self, mapping: ClaimMapping) -> TrustedIssuer {
+        self.mapping = mapping;
         self
     }
 
@@ -208,7 +217,7 @@ impl TrustedIssuerState {
     pub(super) async fn verify_token(
         &self,
         parsed: &ParsedJwt<'_>,
-        resource: &Url,
+        audiences: &[Url],
         (now, limits, may_ask): (u64, &ResourceLimits, bool),
     ) -> Result<TokenClaims, RejectionReason> {
         if !parsed.is_access_token_type() {
@@ -226,7 +235,7 @@ impl TrustedIssuerState {
             signature: &parsed.signature,
         };
         // The claims are not trusted before the signature is verified.
-        let claims = self.validate_claims(parsed.payload(), resource, (now, true));
+        let claims = self.validate_claims(parsed.payload(), audiences, (now, true));
         match self.verify_signature(&signed, limits).await {
             SignatureCheck::Valid => {}
             SignatureCheck::Invalid => {
@@ -247,7 +256,7 @@ impl TrustedIssuerState {
         if self.issuer.introspects_signed {
             let token = format!("{}.{}", parsed.text, crate::jose::encode(&parsed.signature));
             let with = (now, limits, may_ask);
-            self.introspect(&token, resource, with).await?;
+            self.introspect(&token, audiences, with).await?;
         }
         Ok(claims)
     }
@@ -278,7 +287,7 @@ impl TrustedIssuerState {
     pub(super) async fn introspect(
         &self,
         token: &str,
-        resource: &Url,
+        audiences: &[Url],
         (now, limits, may_ask): (u64, &ResourceLimits, bool),
     ) -> Result<TokenClaims, RejectionReason> {
         let none =
@@ -315,21 +324,22 @@ impl TrustedIssuerState {
                 "the introspection response names another issuer (iss)",
             ));
         }
-        self.validate_claims(&said, resource, (now, false))
+        self.validate_claims(&said, audiences, (now, false))
     }
 
     fn validate_claims(
         &self,
         payload: &Json,
-        resource: &Url,
+        audiences: &[Url],
         (now, strict): (u64, bool),
     ) -> Result<TokenClaims, RejectionReason> {
         let wanted = ExpectedClaims {
             issuer: self.url(),
-            resource: resource.as_str(),
+            resources: audiences,
             audiences: &self.issuer.audiences,
             now,
             strict,
+            mapping: &self.issuer.mapping,
         };
         jwt::validate_claims(payload, &wanted)
     }

@@ -1,7 +1,7 @@
 //! JWT access tokens: strict parser and claims validation.
 
-use super::{TokenClaims, challenge::RejectionReason, verify::TokenAlgorithm};
-use crate::jose::decode;
+use super::{ClaimMapping, TokenClaims, challenge::RejectionReason, verify::TokenAlgorithm};
+use crate::{Url, jose::decode};
 use toolgate_core::Principal;
 use toolgate_protocol::json::{Json, JsonKind, JsonLimits};
 
@@ -83,12 +83,13 @@ impl<'a> ParsedJwt<'a> {
 /// Expected claims of an access token.
 pub(super) struct ExpectedClaims<'a> {
     pub(super) issuer: &'a str,
-    /// Accepted audiences: the resource URL and the additional names.
-    pub(super) resource: &'a str,
+    /// Accepted audiences: URLs of resources, and the additional names.
+    pub(super) resources: &'a [Url],
     pub(super) audiences: &'a [String],
     pub(super) now: u64,
     /// True if `exp` and `sub` are mandatory.
     pub(super) strict: bool,
+    pub(super) mapping: &'a ClaimMapping,
 }
 
 /// Validates the claims of an access token.
@@ -152,6 +153,10 @@ pub(super) fn validate_claims(
     };
     Ok(TokenClaims {
         principal,
+        attributes: wanted
+            .mapping
+            .attributes(payload)
+            .map_err(RejectionReason::Invalid)?,
         expires,
         key_thumbprint: bound_to,
     })
@@ -160,7 +165,10 @@ pub(super) fn validate_claims(
 fn has_audience(payload: &Json, wanted: &ExpectedClaims<'_>) -> bool {
     let is_us = |name: Json| {
         let name = name.string();
-        name.is_some_and(|name| name == wanted.resource || wanted.audiences.contains(&name))
+        name.is_some_and(|name| {
+            wanted.resources.iter().any(|url| url.as_str() == name)
+                || wanted.audiences.contains(&name)
+        })
     };
     match payload.get("aud") {
         Some(aud) if aud.kind() == JsonKind::Array => aud.items().any(is_us),

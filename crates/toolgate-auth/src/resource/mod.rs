@@ -2,12 +2,13 @@
 //!
 //! - `credentials`: credentials of a request. - `jwt`: signed access tokens. - `key_lifetime`: JWK set of an issuer.
 //! - `introspection`: introspection of opaque tokens. - `dpop`: DPoP proofs. - `challenge`: rejections and challenges.
-//! - `issuer`: trusted issuer. - `metadata_cache`: cache of its metadata and keys. - `single_flight`: single-flight cache.
+//! - `claim_mapping`: groups, roles and claims of callers. - `issuer`: trusted issuer. - `metadata_cache`: cache of its metadata and keys. - `single_flight`: single-flight cache.
 //! - `issuer_health`: health of an issuer. - `revocation`: revocation during open streams.
 //!
 //! Source: the pages on authorization of all revisions; RFC 6750, 7519, 7662, 8693, 8725, 9068, 9449, 9728.
 
 mod challenge;
+mod claim_mapping;
 mod credentials;
 mod dpop;
 pub(crate) mod fuzz;
@@ -24,6 +25,7 @@ mod tests;
 mod verify;
 
 pub use challenge::TokenRejection;
+pub use claim_mapping::{ClaimMapping, ClaimPath};
 pub use credentials::{RequestCredentials, TokenScheme};
 pub use dpop::{DpopVerifier, NonceKeyError};
 pub use issuer::TrustedIssuer;
@@ -42,7 +44,7 @@ use std::{
     sync::Arc,
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
-use toolgate_core::{Caller, Principal};
+use toolgate_core::{Caller, CallerAttributes, Principal};
 
 /// Maximum length of an access token in bytes.
 const MAX_ACCESS_TOKEN_BYTES: usize = 16 * 1024;
@@ -68,8 +70,10 @@ const MAX_ACCESS_TOKEN_BYTES: usize = 16 * 1024;
 /// ```
 pub struct ResourceServer {
     resource: Url,
+    /// Audiences of accepted tokens: the URL of the resource, and those of the resources that contain it.
+    audiences: Vec<Url>,
     scopes: Vec<String>,
-    issuers: Vec<TrustedIssuerState>,
+    issuers: Vec<Arc<TrustedIssuerState>>,
     proofs: Arc<DpopVerifier>,
     limits: ResourceLimits,
     introspects_everywhere: bool,
@@ -120,6 +124,7 @@ impl ResourceServer {
     /// Creates an OAuth resource server at a URL, which is the audience of its tokens, byte for byte.
     pub fn new(resource: Url) -> ResourceServer {
         ResourceServer {
+            audiences: vec![resource.clone()],
             resource,
             scopes: Vec::new(),
             issuers: Vec::new(),
@@ -145,8 +150,26 @@ impl ResourceServer {
         issuer: TrustedIssuer,
         fetcher: PeerFetcher,
     ) -> ResourceServer {
-        self.issuers.push(TrustedIssuerState::new(issuer, fetcher));
+        self.issuers
+            .push(Arc::new(TrustedIssuerState::new(issuer, fetcher)));
         self
+    }
+
+    /// Returns a resource server for a part of this resource at another URL, such as a view of a gateway. It accepts
+    /// tokens for its own URL and for this resource, and shares the issuers, their caches and the DPoP proofs.
+    #[must_use]
+    pub fn part(&self, resource: Url) -> ResourceServer {
+        let mut audiences = vec![resource.clone()];
+        audiences.extend(self.audiences.iter().cloned());
+        ResourceServer {
+            resource,
+            audiences,
+            scopes: self.scopes.clone(),
+            issuers: self.issuers.clone(),
+            proofs: self.proofs.clone(),
+            limits: self.limits.clone(),
+            introspects_everywhere: self.introspects_everywhere,
+        }
     }
 
     /// Sets the scopes that the protected resource metadata lists, and challenges to clients without a token.
@@ -284,7 +307,9 @@ impl ResourceServer {
             UNIX_EPOCH.checked_add(Duration::from_secs(end + jwt::CLOCK_SKEW_SECONDS))
         });
         Ok(VerifiedToken {
-            caller: issuer.caller(&claims.principal),
+            caller: issuer
+                .caller(&claims.principal)
+                .with_attributes(claims.attributes),
             expires_at: until,
         })
     }
@@ -309,8 +334,8 @@ impl ResourceServer {
         ))?;
         let with = (now, &self.limits, may_ask);
         Ok((
-            issuer.verify_token(&parsed, &self.resource, with).await?,
-            issuer,
+            issuer.verify_token(&parsed, &self.audiences, with).await?,
+            issuer.as_ref(),
         ))
     }
 
@@ -320,7 +345,8 @@ impl ResourceServer {
         token: &str,
         (now, may_ask): (u64, bool),
     ) -> Result<(TokenClaims, &TrustedIssuerState), RejectionReason> {
-        let asked = || self.issuers.iter().filter(|known| known.can_introspect());
+        let issuers = || self.issuers.iter().map(Arc::as_ref);
+        let asked = || issuers().filter(|known| known.can_introspect());
         let named = asked().filter(|known| !known.prefix().is_empty());
         let named = named.filter(|known| token.starts_with(known.prefix()));
         let candidates: Vec<&TrustedIssuerState> =
@@ -341,7 +367,7 @@ impl ResourceServer {
         );
         for issuer in candidates {
             let with = (now, &self.limits, may_ask);
-            let said = issuer.introspect(token, &self.resource, with);
+            let said = issuer.introspect(token, &self.audiences, with);
             match said.await {
                 Ok(claims) => return Ok((claims, issuer)),
                 // An issuer that could not be asked may know the token, whatever the others answer.
@@ -364,10 +390,7 @@ impl ResourceServer {
 
     /// Returns the health of each trusted issuer, as known from earlier requests.
     pub fn issuer_status(&self) -> Vec<IssuerStatus> {
-        self.issuers
-            .iter()
-            .map(TrustedIssuerState::status)
-            .collect()
+        self.issuers.iter().map(|issuer| issuer.status()).collect()
     }
 
     fn reject(&self, why: RejectionReason, now: u64) -> TokenRejection {
@@ -392,13 +415,13 @@ impl ResourceServer {
             metadata_url: metadata,
             scopes,
             accepts_bearer: !self.requires_dpop(),
-            accepts_dpop: self.issuers.iter().any(TrustedIssuerState::requires_dpop),
+            accepts_dpop: self.issuers.iter().any(|issuer| issuer.requires_dpop()),
         }
     }
 
     /// Returns whether every issuer requires DPoP-bound tokens.
     fn requires_dpop(&self) -> bool {
-        self.issuers.iter().all(TrustedIssuerState::requires_dpop) && !self.issuers.is_empty()
+        self.issuers.iter().all(|issuer| issuer.requires_dpop()) && !self.issuers.is_empty()
     }
 
     /// Returns the `insufficient_scope` challenge for a token that lacks scopes.
@@ -434,7 +457,7 @@ impl ResourceServer {
     ///
     /// [RFC 9728]: https://www.rfc-editor.org/rfc/rfc9728
     pub fn metadata(&self) -> String {
-        let servers: Vec<&str> = self.issuers.iter().map(TrustedIssuerState::url).collect();
+        let servers: Vec<&str> = self.issuers.iter().map(|issuer| issuer.url()).collect();
         let mut document = serde_json::json!({
             "resource": self.resource.as_str(),
             "authorization_servers": servers,
@@ -454,6 +477,8 @@ impl ResourceServer {
 /// Validated claims of a token.
 pub(crate) struct TokenClaims {
     principal: Principal,
+    /// Groups, roles and claims that the issuer's mapping names.
+    attributes: CallerAttributes,
     /// Expiry in seconds since the Unix epoch.
     expires: Option<u64>,
     /// Thumbprint of the key that the token is bound to.

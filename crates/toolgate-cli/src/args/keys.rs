@@ -18,6 +18,9 @@ pub(crate) enum KeysCommand {
         /// Name of the caller: 1 to 64 letters, digits, '.', '_', '-' and '@'
         #[arg(value_parser = new_name)]
         name: String,
+        /// Group of the caller, for group:NAME in rules; may be repeated
+        #[arg(long = "group", value_name = "GROUP")]
+        groups: Vec<String>,
         #[command(flatten)]
         end: KeyExpiry,
     },

@@ -109,7 +109,8 @@ pub(crate) fn issuer_limits(config: &Config) -> (FetchLimits, ResourceLimits) {
 
 fn trusted_issuer(settings: &IssuerSettings, secret: Option<&Secret>) -> TrustedIssuer {
     let mut issuer = TrustedIssuer::new(settings.id.as_str(), settings.url.clone())
-        .audiences(settings.audiences.iter().cloned());
+        .audiences(settings.audiences.iter().cloned())
+        .map_claims(settings.claims.clone());
     if let Some(url) = &settings.keys_url {
         issuer = issuer.keys(url.clone());
     }

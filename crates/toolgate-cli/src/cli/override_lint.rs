@@ -113,7 +113,7 @@ fn old_names(config: &Config, server: &ServerSettings) -> Vec<String> {
             .any(|over| over.rule_name() == name)
     };
     let mut notes = Vec::new();
-    for (n, rule) in config.rules.iter().enumerate() {
+    for rule in &config.rules {
         let fits = |name: &str| {
             let fits = |glob: &NameGlob| GlobPattern::new(glob.as_str()).matches(name);
             rule.tools.iter().any(fits) && !rule.except.iter().any(fits)
@@ -122,9 +122,8 @@ fn old_names(config: &Config, server: &ServerSettings) -> Vec<String> {
             let (old, new) = (full(&over.tool), full(over.rule_name()));
             if fits(&old) && !fits(&new) {
                 notes.push(format!(
-                    "rule {} (line {}) matches {old}, but not {new}, the name that the config gives to this tool; write the new name in the rule",
-                    n + 1,
-                    rule.line
+                    "{} matches {old}, but not {new}, the name that the config gives to this tool; write the new name in the rule",
+                    rule.label()
                 ));
             }
         }

@@ -58,14 +58,12 @@ fn may_fit_uri(glob: &NameGlob) -> bool {
 
 /// Returns a note for each rule that matches nothing, and for each such glob of another rule.
 pub(crate) fn notes(rules: &[ConfigRule], offered: &OfferedNames) -> Vec<String> {
-    let numbered = rules.iter().enumerate();
-    numbered
-        .flat_map(|(n, rule)| rule_notes(n, rule, offered))
-        .collect()
+    let notes = |rule| rule_notes(rule, offered);
+    rules.iter().flat_map(notes).collect()
 }
 
-fn rule_notes(n: usize, rule: &ConfigRule, offered: &OfferedNames) -> Vec<String> {
-    let place = format!("rule {} (line {})", n + 1, rule.line);
+fn rule_notes(rule: &ConfigRule, offered: &OfferedNames) -> Vec<String> {
+    let place = rule.label();
     let missing = |globs: &[NameGlob]| {
         let missing = globs.iter().filter(|glob| offered.matches_nothing(glob));
         missing

@@ -7,9 +7,8 @@ use toolgate_policy::GlobPattern;
 pub(crate) fn notes(rules: &[ConfigRule]) -> Vec<String> {
     let mut notes = Vec::new();
     for (n, rule) in rules.iter().enumerate() {
-        let place = |n: usize, rule: &ConfigRule| format!("rule {} (line {})", n + 1, rule.line);
         if all_covered(&rule.tools, &rule.except) {
-            let place = place(n, rule);
+            let place = rule.label();
             notes.push(format!(
                 "{place} matches nothing: its \"except\" excludes all of its \"tools\"; correct one of the two"
             ));
@@ -24,13 +23,13 @@ pub(crate) fn notes(rules: &[ConfigRule]) -> Vec<String> {
             let first = other.action > rule.action || (other.action == rule.action && *m < n);
             *m != n && first && covers(other, rule)
         });
-        if let Some((m, other)) = stricter {
+        if let Some((_, other)) = stricter {
             let why = if other.action == rule.action {
                 "has the same action"
             } else {
                 "is stricter"
             };
-            let (this, that) = (place(n, rule), place(m, other));
+            let (this, that) = (rule.label(), other.label());
             notes.push(format!(
                 "{this} never decides: {that} matches the same calls and {why}; correct or remove one of them"
             ));
@@ -42,6 +41,7 @@ pub(crate) fn notes(rules: &[ConfigRule]) -> Vec<String> {
 /// Returns whether one rule matches wherever another does.
 fn covers(one: &ConfigRule, other: &ConfigRule) -> bool {
     one.condition.is_none()
+        && (one.view.is_none() || one.view == other.view)
         && one.approvals == other.approvals
         && (one.callers.is_empty()
             || (!other.callers.is_empty() && all_covered(&other.callers, &one.callers)))

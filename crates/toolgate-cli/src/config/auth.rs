@@ -1,6 +1,7 @@
 //! `[auth]`: authentication of HTTP callers, and the scopes that their tokens need.
 
 use super::{
+    claim_mapping::{ClaimName, ClaimSettings, has_shared_groups},
     glob::NameGlob,
     https_url::HttpsUrl,
     issuer_sign_in::{IssuerSignInSection, IssuerSignInSettings},
@@ -13,7 +14,7 @@ use super::{
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::collections::BTreeMap;
-use toolgate::auth::{Url, fetch::AddressPolicy};
+use toolgate::auth::{Url, fetch::AddressPolicy, resource::ClaimMapping};
 
 /// Maximum number of additional audiences of one issuer.
 const MAX_AUDIENCES: usize = 16;
@@ -74,6 +75,21 @@ struct IssuerSection {
     /// True if the gateway accepts only tokens that are bound to a key (DPoP).
     #[serde(default)]
     dpop_required: bool,
+    /// Claim with the groups of a caller, for `group:NAME` in `callers` and `caller.groups` in conditions. A nested claim
+    /// is an array of names. Default: callers of this issuer have no groups.
+    #[schemars(example = &"groups")]
+    groups_claim: Option<ClaimName>,
+    /// Claim with the roles of a caller, for `role:NAME` and `caller.roles`. Default: callers of this issuer have no
+    /// roles.
+    roles_claim: Option<ClaimName>,
+    /// Further claims that conditions read as `caller.claims.NAME`, by this name.
+    #[serde(default)]
+    #[schemars(example = serde_json::json!({"department": "department"}))]
+    claims: NamedSettings<ClaimName>,
+    /// Prefix of the names of this issuer's groups and roles in rules. If several issuers have groups or roles, each
+    /// needs another prefix; one may have none. Default: none.
+    #[schemars(example = &"partner/")]
+    group_prefix: Option<GroupPrefix>,
     /// OAuth client for signing the issuer's users in at a page of the gateway.
     sign_in: Option<IssuerSignInSection>,
     /// True if addresses that the issuer's metadata names may be in private networks. `url`, `keys_url` and
@@ -137,6 +153,25 @@ impl TryFrom<String> for TokenPrefix {
     }
 }
 
+/// Prefix of the names of groups.
+#[derive(Deserialize, JsonSchema)]
+#[serde(try_from = "String")]
+#[schemars(inline)]
+struct GroupPrefix(String);
+
+impl TryFrom<String> for GroupPrefix {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<GroupPrefix, &'static str> {
+        match (1..=64).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_graphic()) {
+            true => Ok(GroupPrefix(text)),
+            false => Err(
+                "is not a valid prefix; write 1 to 64 visible ASCII characters, such as \"partner/\"",
+            ),
+        }
+    }
+}
+
 /// Authentication settings for HTTP callers.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(crate) struct AuthSettings {
@@ -171,6 +206,8 @@ pub(crate) struct IssuerSettings {
     pub(crate) audiences: Vec<String>,
     /// True if only DPoP-bound tokens are accepted.
     pub(crate) dpop_required: bool,
+    /// Claims that become groups, roles and claims of callers.
+    pub(crate) claims: ClaimMapping,
     /// OAuth client for signing in the issuer's users at a page of the gateway.
     pub(crate) sign_in: Option<IssuerSignInSettings>,
     /// True if URLs that the issuer names may point to private networks.
@@ -255,6 +292,9 @@ impl AuthSettings {
         if !ask_every && has_shared_prefix(&issuers) {
             return wrong("issuer", "has several issuers that would introspect the same tokens, so each would see the tokens of the others; set a different token_prefix such as \"corp_\" for each (one may have none), or write danger_ask_every_issuer = true in [auth]".to_owned());
         }
+        if has_shared_groups(issuers.iter().map(|issuer| &issuer.claims)) {
+            return wrong("issuer", "has several issuers whose groups or roles could not be distinguished, so one could name its users members of the other's groups; set a different group_prefix such as \"partner/\" for each (one may have none)".to_owned());
+        }
         let scope = |(at, scope): (usize, ScopeSection)| {
             let path = path.key("scope").index(at);
             Ok(ScopeSettings {
@@ -285,11 +325,14 @@ impl IssuerSettings {
         path: &SettingPath,
     ) -> Result<IssuerSettings, SettingError> {
         let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
-        if id == "key" || !(1..=32).contains(&id.len()) || !id.bytes().all(plain) {
+        if ["key", "group", "role"].contains(&id.as_str())
+            || !(1..=32).contains(&id.len())
+            || !id.bytes().all(plain)
+        {
             return Err(SettingError::at_key(
                 path.clone(),
                 format!(
-                    "{id:?} is not a valid issuer name; write 1 to 32 characters from a-z, 0-9 and \"-\", but not \"key\", with which the names of API key callers begin (key:NAME)"
+                    "{id:?} is not a valid issuer name; write 1 to 32 characters from a-z, 0-9 and \"-\", but not \"key\", \"group\" or \"role\", which have a meaning of their own in rules (key:NAME, group:NAME, role:NAME)"
                 ),
             ));
         }
@@ -315,8 +358,15 @@ impl IssuerSettings {
             .sign_in
             .take()
             .map(|sign_in| IssuerSignInSettings::new(sign_in, tree, &path.key("sign_in")));
+        let claims = ClaimSettings {
+            groups: section.groups_claim.take(),
+            roles: section.roles_claim.take(),
+            claims: std::mem::take(&mut section.claims),
+            group_prefix: section.group_prefix.take().map(|prefix| prefix.0),
+        };
         Ok(IssuerSettings {
             id,
+            claims: claims.check(path)?,
             introspection: IntrospectionSettings::check(&mut section, tree, path)?,
             url: section.url.url,
             keys_url: section.keys_url.map(|keys| keys.url),
@@ -462,6 +512,29 @@ mod tests {
             (issuer("audiences = []"), "must have 1 to 16 entries"),
             (issuer("audiences = [\"a b\"]"), "without spaces"),
             (issuer("audiences = [\"\"]"), "without spaces"),
+            (
+                issuer("groups_claim = []"),
+                "is not a claim; write its name",
+            ),
+            (issuer("groups_claim = 1"), "write a string such as"),
+            (
+                issuer("claims = { \"a-b\" = \"c\" }"),
+                "cannot be read by a condition",
+            ),
+            (
+                issuer("group_prefix = \"p/\""),
+                "has no effect without groups_claim or roles_claim",
+            ),
+            (
+                issuer(
+                    "groups_claim = \"groups\"\n[auth.issuer.b]\nurl = \"https://b.test\"\nroles_claim = \"roles\"",
+                ),
+                "set a different group_prefix",
+            ),
+            (
+                ISSUER.replace("issuer.corp", "issuer.group"),
+                "is not a valid issuer name",
+            ),
             (
                 issuer("danger_private_addresses = \"yes\""),
                 "write true or false",

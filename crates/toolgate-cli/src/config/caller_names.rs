@@ -86,8 +86,18 @@ impl AuthSettings {
             };
         };
         let issuers = self.issuers.iter().map(|issuer| issuer.id.as_str());
-        let known: Vec<&str> = ["key"].into_iter().chain(issuers).collect();
-        if wild(kind) || known.contains(&kind) {
+        let known: Vec<&str> = ["key", "group"].into_iter().chain(issuers).collect();
+        if kind == "role"
+            && !self
+                .issuers
+                .iter()
+                .any(|issuer| issuer.claims.roles.is_some())
+        {
+            return Err(format!(
+                "no caller has the role {name:?}: no issuer of this config maps roles; set roles_claim in [auth.issuer.NAME]"
+            ));
+        }
+        if wild(kind) || kind == "role" || known.contains(&kind) {
             return Ok(());
         }
         let hint = suggestion(kind, known);
@@ -96,7 +106,7 @@ impl AuthSettings {
             None => hint,
         };
         Err(format!(
-            "there is no caller {caller:?}: {kind:?} is neither \"key\" nor the name of an [auth.issuer] in this config{hint}"
+            "there is no caller {caller:?}: {kind:?} is not \"key\", \"group\", \"role\" or the name of an [auth.issuer] in this config{hint}"
         ))
     }
 }

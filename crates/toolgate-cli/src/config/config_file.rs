@@ -16,6 +16,7 @@ use super::{
     telemetry::TelemetrySection,
     tls::TlsSection,
     value_source::SecretSource,
+    view::ViewSection,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -66,6 +67,11 @@ pub(super) struct ConfigFile {
     pub(super) server: NamedSettings<ServerSection>,
     /// Rules for calls. Of all rules that match a call, the strictest action wins.
     pub(super) rule: Vec<RuleSection>,
+    /// Views: sets of servers and rules, each with an endpoint of its own, `/mcp/NAME`.
+    pub(super) view: NamedSettings<ViewSection>,
+    /// View that `/mcp`, `/sse` and stdio serve. Default: none, so they serve every server.
+    #[schemars(example = &"oncall")]
+    pub(super) default_view: Option<String>,
     /// Tool search instead of tool lists.
     pub(super) search: Option<SearchSection>,
     /// Naming rules for tools and prompts toward clients. `portable` fits hosts that accept only short names without

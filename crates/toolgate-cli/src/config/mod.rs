@@ -8,6 +8,7 @@ mod audit;
 mod audit_content;
 mod auth;
 mod caller_names;
+mod claim_mapping;
 mod client_registration;
 mod config_file;
 mod config_value;
@@ -57,6 +58,7 @@ mod token_exchange;
 mod tool_targets;
 mod top_level;
 mod value_source;
+mod view;
 
 pub(crate) use address::RemoteAddress;
 pub(crate) use admin::AdminSettings;
@@ -95,6 +97,7 @@ pub(crate) use tls::TlsSettings;
 pub(crate) use token::TokenSource;
 pub(crate) use token_exchange::ExchangeSettings;
 pub(crate) use tool_targets::SEARCH_SERVER;
+pub(crate) use view::ViewSettings;
 
 use crate::proxy::TrustedProxies;
 use file::FilePrivacy;
@@ -141,8 +144,12 @@ pub(crate) struct Config {
     pub(crate) servers: Vec<ServerSettings>,
     /// Disabled servers, which rules may name.
     pub(crate) disabled_servers: Vec<ServerSettings>,
-    /// Rules, in the order of the file.
+    /// Rules, in the order of the file, and then those of the views.
     pub(crate) rules: Vec<ConfigRule>,
+    /// Views, in the order of the file.
+    pub(crate) views: Vec<ViewSettings>,
+    /// View of the endpoint without a name.
+    pub(crate) default_view: Option<String>,
     /// Tool search; `None` means that all tools are listed.
     pub(crate) search: Option<SearchSettings>,
     /// The operator's secret rules, in addition to the built-in ones.
@@ -411,6 +418,8 @@ impl Config {
             servers,
             disabled_servers: Vec::new(),
             rules: Vec::new(),
+            views: Vec::new(),
+            default_view: None,
             search: None,
             secret_rules: SecretRuleFiles::default(),
             has_plaintext_secrets: false,

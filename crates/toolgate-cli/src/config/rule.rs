@@ -17,6 +17,10 @@ use toolgate_policy::{CelCondition, CelLimits};
 pub(crate) struct ConfigRule {
     /// Line in the config, from 1.
     pub(crate) line: usize,
+    /// Position among the rules of the config or of its view, from 1.
+    pub(crate) number: usize,
+    /// View at whose endpoint the rule applies; `None` for everywhere.
+    pub(crate) view: Option<String>,
     /// Globs of matching tools, as `server.tool`.
     pub(crate) tools: Vec<NameGlob>,
     /// Globs of matching callers; empty for all.
@@ -59,9 +63,10 @@ pub(super) struct RuleSection {
     #[schemars(example = ["server.*"])]
     except: Vec<String>,
     /// Globs over names of matching callers: `key:NAME`, `ISSUER:SUBJECT` with an issuer of this config, `token@http`,
-    /// `anonymous@http`, `local@stdio`, `operator@NAME`, `hook@HOST`. A glob that no caller can match is an error.
+    /// `anonymous@http`, `local@stdio`, `operator@NAME`, `hook@HOST`. `group:NAME` and `role:NAME` match callers by their
+    /// groups and roles. A glob that no caller can match is an error.
     /// Default: every caller.
-    #[schemars(example = ["key:ci"])]
+    #[schemars(example = ["key:ci", "group:oncall"])]
     callers: Option<Vec<String>>,
     /// CEL condition over the call; the rule matches only calls for which it is true.
     when: Option<String>,
@@ -85,15 +90,26 @@ impl ConfigRule {
         limits: &GatewayLimits,
         tools: ToolTargets<'_>,
         auth: &AuthSettings,
-        tree: &ConfigTree<'_>,
+        (tree, all): (&ConfigTree<'_>, &SettingPath),
     ) -> Result<Vec<ConfigRule>, SettingError> {
-        let all = SettingPath::new(&["rule"]);
         let check = |(at, section)| {
             let path = all.index(at);
             let line = tree.line(&path);
-            ConfigRule::check(section, limits, tools, auth, (&path, line))
+            let rule = ConfigRule::check(section, limits, tools, auth, (&path, line))?;
+            Ok(ConfigRule {
+                number: at + 1,
+                ..rule
+            })
         };
         sections.into_iter().enumerate().map(check).collect()
+    }
+
+    /// Returns the name of the rule in messages and audit records, such as `rule 2 (line 14)`.
+    pub(crate) fn label(&self) -> String {
+        match &self.view {
+            Some(view) => format!("rule {} of view {view} (line {})", self.number, self.line),
+            None => format!("rule {} (line {})", self.number, self.line),
+        }
     }
 
     fn check(
@@ -115,6 +131,8 @@ impl ConfigRule {
         });
         Ok(ConfigRule {
             line,
+            number: 0,
+            view: None,
             tools: tools.check_required(&section.tools, &path.key("tools"))?,
             callers: auth.check_callers(section.callers.as_deref(), &path.key("callers"))?,
             except: tools.check(&section.except, &path.key("except"))?,

@@ -46,6 +46,13 @@ pub(crate) fn check_name(name: &str) -> Result<(), String> {
     })
 }
 
+/// Checks the name of a view.
+pub(super) fn check_view(name: &str) -> Result<(), String> {
+    validate_id(name).map_err(|better| {
+        format!("the view name {name:?} must consist of 1 to 32 characters from a-z, 0-9 and \"-\"; write for example [view.{better}]")
+    })
+}
+
 /// Checks a server id.
 pub(super) fn check_id(id: &str) -> Result<(), String> {
     validate_id(id).map_err(|better| {

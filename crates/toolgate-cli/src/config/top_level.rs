@@ -15,6 +15,7 @@ use super::{
     tls::TlsSettings,
     token::TokenSource,
     tool_targets::ToolTargets,
+    view::{ViewSettings, check_default_view},
 };
 use crate::proxy::TrustedProxies;
 use std::path::{Path, PathBuf};
@@ -53,7 +54,15 @@ fn check(
         .search
         .map(|search| SearchSettings::check(&search, tools, &auth));
     let search = search.transpose()?;
-    let rules = ConfigRule::check_all(file.rule, &file.limits, tools, &auth, tree)?;
+    let rules = ConfigRule::check_all(
+        file.rule,
+        &file.limits,
+        tools,
+        &auth,
+        (tree, &SettingPath::new(&["rule"])),
+    )?;
+    let (views, view_rules) = ViewSettings::check_all(file.view, &file.limits, tools, &auth, tree)?;
+    let default_view = check_default_view(file.default_view, &views)?;
     let (servers, disabled): (Vec<_>, Vec<_>) =
         servers.into_iter().partition(|server| server.enabled);
     let mut config = Config::with_defaults(source, servers, file.limits);
@@ -63,7 +72,9 @@ fn check(
     config.tool_names = file.tool_names;
     config.auth = auth;
     config.search = search;
-    config.rules = rules;
+    config.rules = rules.into_iter().chain(view_rules).collect();
+    config.views = views;
+    config.default_view = default_view;
     config.data = file.data.map(PathBuf::from);
     config.audit = AuditSettings::from(file.audit);
     config.admin = AdminSettings::check(file.admin, tree)?;

@@ -4,7 +4,8 @@ use crate::{
     authentication::required_scopes,
     config::{
         Config, ConfigRule, ConfigRuleAction as Verdict, ConfigSource, ConfigValue, GatewayLimits,
-        NameGlob, OutputCheck, RateSetting, ServerSettings, UnknownArguments,
+        NameGlob, OutputCheck, RateSetting, SEARCH_SERVER, ServerSettings, UnknownArguments,
+        ViewSettings,
     },
     oauth::{SignInInstructions, SignInPages},
     runtime::counted_calls::CountedCalls,
@@ -21,12 +22,12 @@ use toolgate_core::{
     ListRequest, Outcome, Pipeline, Service,
 };
 use toolgate_policy::{
-    self as policy, AccessRule, AccessRules, ApprovalLimits, AuditContents, CircuitBreaker,
-    ConcurrencyLimit, ConcurrencyLimits, ElicitationPolicy, ErrorTextMode, GlobPattern,
-    InputRequestPolicy, OnInvalidOutput, OnOutboundSecret, OnPlaceholder, OnSecret, OperatorPolicy,
-    PerServer, Pins, Policy, QuorumRule, QuorumRules, RateQuota, RateRule, RequiredDefaults,
-    RuleAction, SamplingPolicy, SanitizeConfig, SchemaBounds, SchemaSanitizer, SizeLimits,
-    UriSpelling,
+    self as policy, AccessRule, AccessRules, AccessView, AccessViews, ApprovalLimits,
+    AuditContents, CallerMatcher, CircuitBreaker, ConcurrencyLimit, ConcurrencyLimits,
+    ElicitationPolicy, ErrorTextMode, GlobPattern, InputRequestPolicy, OnInvalidOutput,
+    OnOutboundSecret, OnPlaceholder, OnSecret, OperatorPolicy, PerServer, Pins, Policy, QuorumRule,
+    QuorumRules, RateQuota, RateRule, RequiredDefaults, RuleAction, SamplingPolicy, SanitizeConfig,
+    SchemaBounds, SchemaSanitizer, SizeLimits, UriSpelling,
 };
 use toolgate_protocol::{
     json,
@@ -351,14 +352,14 @@ fn on_invalid_output(server: &ServerSettings) -> OnInvalidOutput {
 
 /// Returns the access rules.
 pub(crate) fn access_policy(config: &Config) -> AccessRules {
-    AccessRules::new(access_rules(config))
+    AccessRules::new(access_rules(config)).views(access_views(config))
 }
 
 /// Returns the access rules one by one.
 pub(crate) fn access_rules(config: &Config) -> Vec<AccessRule> {
-    let rules = config.rules.iter().enumerate().map(|(n, rule)| {
+    let rules = config.rules.iter().map(|rule| {
         let mut access_rule = AccessRule::new(
-            format!("rule {} (line {})", n + 1, rule.line),
+            rule.label(),
             match rule.action {
                 Verdict::Allow => RuleAction::Allow,
                 Verdict::Ask => RuleAction::Ask,
@@ -366,12 +367,36 @@ pub(crate) fn access_rules(config: &Config) -> Vec<AccessRule> {
             },
             patterns(&rule.tools),
         );
-        access_rule.callers = patterns(&rule.callers);
+        access_rule.callers = rule_callers(rule);
         access_rule.except = patterns(&rule.except);
         access_rule.when = rule.condition.clone();
         access_rule
     });
     rules.collect()
+}
+
+/// Returns the views: the servers and callers of each.
+fn access_views(config: &Config) -> AccessViews {
+    let view = |view: &ViewSettings| {
+        let mut access_view = AccessView::default();
+        // The tools of the search find only tools that the caller sees.
+        access_view.servers = view.servers.as_ref().map(|servers| {
+            let servers = servers.iter().map(String::as_str).chain([SEARCH_SERVER]);
+            servers.map(Arc::from).collect()
+        });
+        access_view.callers = caller_matcher(&view.callers);
+        (Arc::from(view.name.as_str()), access_view)
+    };
+    AccessViews::new(config.views.iter().map(view).collect())
+}
+
+/// Returns the callers that a rule applies to.
+fn rule_callers(rule: &ConfigRule) -> CallerMatcher {
+    let callers = caller_matcher(&rule.callers);
+    match &rule.view {
+        Some(view) => callers.in_view(view.as_str()),
+        None => callers,
+    }
 }
 
 /// Returns the concurrency limits: running and queued calls.
@@ -430,7 +455,7 @@ fn rate_limiter(
 fn rate_rules(config: &Config) -> Vec<RateRule> {
     let rate = |rule: &ConfigRule| {
         let mut rate_rule = RateRule::new(patterns(&rule.tools), quota(rule.rate.as_ref()?));
-        rate_rule.callers = patterns(&rule.callers);
+        rate_rule.callers = rule_callers(rule);
         rate_rule.except = patterns(&rule.except);
         Some(rate_rule)
     };
@@ -440,11 +465,16 @@ fn rate_rules(config: &Config) -> Vec<RateRule> {
 fn quorum_rules(config: &Config) -> QuorumRules {
     let persons = |rule: &ConfigRule| {
         let mut quorum_rule = QuorumRule::new(patterns(&rule.tools), rule.approvals?);
-        quorum_rule.callers = patterns(&rule.callers);
+        quorum_rule.callers = rule_callers(rule);
         quorum_rule.except = patterns(&rule.except);
         Some(quorum_rule)
     };
     QuorumRules::new(config.rules.iter().filter_map(persons).collect())
+}
+
+/// Returns the callers that one of the globs matches, or all callers if there are none.
+pub(crate) fn caller_matcher(globs: &[NameGlob]) -> CallerMatcher {
+    globs.iter().map(NameGlob::as_str).collect()
 }
 
 fn patterns(globs: &[NameGlob]) -> Vec<GlobPattern> {
@@ -538,3 +568,7 @@ fn json_limits(limits: &GatewayLimits, bytes: usize) -> json::JsonLimits {
 #[cfg(test)]
 #[path = "compose/rules_page.rs"]
 mod rules_page;
+
+#[cfg(test)]
+#[path = "compose/identity_cases.rs"]
+mod identity_cases;

@@ -18,4 +18,5 @@ pub(crate) mod reload;
 pub(crate) mod seal_keys;
 pub(crate) mod search;
 pub(crate) mod snapshot;
+pub(crate) mod stated_caller;
 pub(crate) mod store_location;

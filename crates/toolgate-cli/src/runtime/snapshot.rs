@@ -1,7 +1,9 @@
 //! Snapshot of one config: the policies, and everything that a reload swaps with them, as one value.
 
 use crate::{
-    authentication::{Authenticator, CallerTokens, TokenVerifier, http_caller_name},
+    authentication::{
+        Authenticator, Authenticators, CallerTokens, TokenVerifier, http_caller_name,
+    },
     config::{Config, IssuerSettings, TokenSource},
     oauth::{IdentityIssuers, SIGN_IN_PATH, SignInInstructions, SignInLinks, SignInPages},
     runtime::base_url::BaseUrl,
@@ -74,7 +76,7 @@ pub(crate) struct ConfigSnapshot {
     pub(crate) known_items: Arc<dyn Service>,
     /// The servers behind the policies: the service for callers.
     pub(crate) service: Arc<dyn Service>,
-    pub(crate) authenticator: Arc<Authenticator>,
+    pub(crate) authenticators: Authenticators,
     token_verifier: TokenVerifier,
     /// Sign-in pages for the users behind callers, if they are reachable.
     pub(crate) sign_in_pages: Option<SignInPages>,
@@ -108,8 +110,9 @@ impl GatewayResources {
                 .map(|with| &with.client_secret)
         });
         let tokens = TokenVerifier::build(&config, secrets.await?, tokens)?;
-        let door = Arc::new(Authenticator {
+        let authenticator = Authenticator {
             resource: tokens.resource_server.clone(),
+            view: None,
             guard: self.host_guard(&config),
             proxies: Arc::new(config.proxies.clone()),
             requires_credentials: config.requires_authentication(),
@@ -118,7 +121,8 @@ impl GatewayResources {
                 .uses_token_exchange()
                 .then(|| (self.caller_tokens.clone(), config.limits.callers_per_server)),
             token,
-        });
+        };
+        let authenticators = Authenticators::new(authenticator, &config.views);
         let secrets = self.issuer_secrets(&config, |issuer| {
             issuer.sign_in.as_ref()?.client_secret.as_ref()
         });
@@ -173,7 +177,7 @@ impl GatewayResources {
             servers,
             pinning_servers: pinning,
             known_items: tools,
-            authenticator: door,
+            authenticators,
             token_verifier: tokens,
             sign_in_pages: pages,
             identity_issuers: users,
@@ -274,10 +278,19 @@ impl ConfigSnapshot {
 
     /// Returns the default caller of a transport, as rules and audit records name it.
     pub(crate) fn default_caller(&self, http: bool) -> Caller {
-        Caller::new(match (http, &self.authenticator.token) {
+        let caller = Caller::new(match (http, &self.authenticators.gateway.token) {
             (false, _) => "local@stdio",
             (true, token) => http_caller_name(token.is_some()),
-        })
+        });
+        self.in_view(caller, None)
+    }
+
+    /// Returns the caller at the endpoint of a view, or of the default view without a name.
+    pub(crate) fn in_view(&self, caller: Caller, view: Option<&str>) -> Caller {
+        match view.or(self.config.default_view.as_deref()) {
+            Some(view) => caller.in_view(view),
+            None => caller,
+        }
     }
 }
 

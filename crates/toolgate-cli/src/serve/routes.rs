@@ -1,8 +1,11 @@
 //! HTTP routes. Host, Origin and credentials are checked here, for every route, before anything else.
 
+pub(crate) mod mcp_path;
 mod sign_in;
 
 pub(crate) use sign_in::UserSignInRoutes;
+
+use mcp_path::{McpPath, McpTransport};
 
 use crate::{
     admin::{self, AdminPages},
@@ -59,17 +62,16 @@ pub(crate) struct HttpRoutes {
     pub(crate) fleet: Option<Arc<GatewayFleet>>,
 }
 
-/// Path of the Streamable HTTP endpoint.
-const MCP_PATH: &str = "/mcp";
-/// Path of the event stream of the HTTP+SSE transport (2024-11-05).
-const SSE_PATH: &str = "/sse";
-/// Path to which clients of that stream post. The stream announces it from the root, as most servers do: some clients
-/// append a relative reference to the origin without a slash.
-const MESSAGES_PATH: &str = "/messages";
 /// Message for a caller whose key is revoked during a request.
 const KEY_REVOKED_MESSAGE: &str = "this key was revoked; ask the operator for a new one";
 /// Audit reason of an address whose further rejections are not audited.
 const RATE_LIMITED_REASON: &str = "too many rejected credentials from this address; further rejections in the next minute are not logged";
+
+/// Returns whether a path is that of protected resource metadata.
+fn is_metadata_path(door: &Authenticator, path: &str) -> bool {
+    let resource = door.resource.as_ref();
+    resource.is_some_and(|resource| resource.is_metadata_path(path))
+}
 
 /// Isolates this program's pages from windows and scripts of other origins.
 fn isolate(response: &mut Response<Body>) {
@@ -89,17 +91,14 @@ impl RequestHandler for HttpRoutes {
             return self.admin.answer(&request, false);
         }
         // Do not hold the whole snapshot: a request may be a stream that lives for long.
-        let door = self.active.snapshot().authenticator.clone();
+        let door = self.authenticator(request.uri().path());
         let is_forwarded = request.extensions().get::<Forwarded>().is_some();
         let from = match is_forwarded {
             true => peer,
             false => door.proxies.client_of(peer, request.headers()),
         };
-        let ours = !matches!(request.uri().path(), MCP_PATH | SSE_PATH | MESSAGES_PATH)
-            && !door
-                .resource
-                .as_ref()
-                .is_some_and(|r| r.is_metadata_path(request.uri().path()));
+        let ours = McpPath::parse(request.uri().path()).is_none()
+            && !is_metadata_path(&door, request.uri().path());
         let allowed = match from.is_https && !peer.is_https {
             // The gateway that forwards a request has checked these headers, which name it as the host.
             _ if is_forwarded => Ok(()),
@@ -127,7 +126,12 @@ impl RequestHandler for HttpRoutes {
     }
 
     fn proxies(&self) -> Arc<TrustedProxies> {
-        self.active.snapshot().authenticator.proxies.clone()
+        self.active
+            .snapshot()
+            .authenticators
+            .gateway
+            .proxies
+            .clone()
     }
 
     fn connections(&self) -> &Arc<AtomicUsize> {
@@ -167,15 +171,9 @@ impl HttpRoutes {
         request: Request<Incoming>,
     ) -> Response<Body> {
         let page = door.guard.allowed_origin(&request);
-        let public = |path| {
-            door.resource
-                .as_ref()
-                .is_some_and(|r| r.is_metadata_path(path))
-        };
-        let page = page.filter(|_| match request.uri().path() {
-            MCP_PATH | SSE_PATH | MESSAGES_PATH => true,
-            path => public(path),
-        });
+        let path = request.uri().path();
+        let is_public = McpPath::parse(path).is_some() || is_metadata_path(door, path);
+        let page = page.filter(|_| is_public);
         let preflight = page.as_ref().and_then(|page| page.preflight(&request));
         let mut response = match preflight {
             Some(response) => response,
@@ -193,24 +191,17 @@ impl HttpRoutes {
         from: ClientConnection,
         request: Request<Incoming>,
     ) -> Response<Body> {
+        if McpPath::parse(request.uri().path()).is_some() {
+            return self.authenticate_mcp(door, from, request).await;
+        }
         match (request.method(), request.uri().path()) {
-            (_, MCP_PATH | SSE_PATH | MESSAGES_PATH) => {
-                self.authenticate_mcp(door, from, request).await
-            }
-            (method, path)
-                if door
-                    .resource
-                    .as_ref()
-                    .is_some_and(|r| r.is_metadata_path(path)) =>
-            {
-                match &door.resource {
-                    Some(resource) => protected::metadata_response(resource, method),
-                    None => text_response(
-                        StatusCode::NOT_FOUND,
-                        "not found; this gateway accepts no OAuth tokens",
-                    ),
-                }
-            }
+            (method, path) if is_metadata_path(door, path) => match &door.resource {
+                Some(resource) => protected::metadata_response(resource, method),
+                None => text_response(
+                    StatusCode::NOT_FOUND,
+                    "not found; this gateway accepts no OAuth tokens",
+                ),
+            },
             (&Method::GET, "/") => self.console.page("index.html", request.headers()),
             (_, admin::METRICS_PATH) if self.serves_admin => {
                 self.admin.answer(&request, self.open_metrics)
@@ -224,7 +215,7 @@ impl HttpRoutes {
             }
             _ => text_response(
                 StatusCode::NOT_FOUND,
-                "not found; the MCP endpoint is /mcp, the console is /",
+                "not found; the MCP endpoint is /mcp, or /mcp/NAME for a view, and the console is /",
             ),
         }
     }
@@ -253,6 +244,10 @@ impl HttpRoutes {
             Ok(entered) => entered,
             Err(out) => return Box::pin(self.reject(door, from, &request, out)).await,
         };
+        let caller = match self.enter_view(caller, &request) {
+            Ok(caller) => caller,
+            Err(reason) => return Box::pin(self.reject_view(from, &request, &reason)).await,
+        };
         let mut served = pin!(self.serve_mcp(door, caller, from, request));
         let response = match withdrawn {
             None => served.await,
@@ -273,6 +268,48 @@ impl HttpRoutes {
         }
     }
 
+    /// Returns the authenticator for a path: that of its view, or of the gateway.
+    fn authenticator(&self, path: &str) -> Arc<Authenticator> {
+        let snapshot = self.active.snapshot();
+        let authenticators = &snapshot.authenticators;
+        let found = match McpPath::parse(path) {
+            Some(path) => authenticators.of_view(path.view),
+            None => authenticators
+                .of_metadata_path(path)
+                .unwrap_or(&authenticators.gateway),
+        };
+        found.clone()
+    }
+
+    /// Returns the caller in the view that the path names.
+    ///
+    /// # Errors
+    /// There is no such view for this caller; the reason is for the audit log.
+    fn enter_view(&self, caller: Caller, request: &Request<Incoming>) -> Result<Caller, String> {
+        let view = McpPath::parse(request.uri().path()).and_then(|path| path.view);
+        let snapshot = self.active.snapshot();
+        let caller = snapshot.in_view(caller, view);
+        match snapshot.policies.access.view_refusal(&caller) {
+            None => Ok(caller),
+            Some(reason) => Err(reason),
+        }
+    }
+
+    /// Answers like a path that does not exist, whether the view is unknown or not for the caller.
+    async fn reject_view(
+        &self,
+        from: ClientConnection,
+        request: &Request<Incoming>,
+        reason: &str,
+    ) -> Response<Body> {
+        self.telemetry.http_rejections.increment(&["unknown_view"]);
+        self.audit_rejection(from, request, reason).await;
+        text_response(
+            StatusCode::NOT_FOUND,
+            "not found; there is no such view for this caller; ask the operator for the address of its endpoint",
+        )
+    }
+
     async fn serve_mcp(
         &self,
         door: &Authenticator,
@@ -286,9 +323,15 @@ impl HttpRoutes {
                 Err(own) => request = *own,
             }
         }
-        let response = match request.uri().path() {
-            SSE_PATH => self.endpoint.sse(&caller, &request, MESSAGES_PATH),
-            MESSAGES_PATH => Box::pin(self.endpoint.messages(&caller, request)).await,
+        let path = McpPath::parse(request.uri().path());
+        let response = match path.map(|path| path.transport) {
+            Some(McpTransport::Sse) => {
+                let messages = path.map(|path| path.messages_path()).unwrap_or_default();
+                self.endpoint.sse(&caller, &request, &messages)
+            }
+            Some(McpTransport::Messages) => {
+                Box::pin(self.endpoint.messages(&caller, request)).await
+            }
             _ => self.endpoint.handle(caller, request).await,
         };
         match &door.resource {
@@ -360,7 +403,8 @@ impl HttpRoutes {
         // Page loads and probes are not audited. Only a POST to the endpoint may have been a call, and a POST that
         // begins a sign-in carries credentials as well.
         let path = request.uri().path();
-        let aims = matches!(path, MCP_PATH | MESSAGES_PATH) || path.starts_with(SIGN_IN_PATH);
+        let calls = McpPath::parse(path).is_some_and(|path| path.has_calls());
+        let aims = calls || path.starts_with(SIGN_IN_PATH);
         if aims && request.method() == Method::POST {
             let mut rejection = Rejection::new(Caller::new("unknown@http"), "http", reason);
             rejection.address =

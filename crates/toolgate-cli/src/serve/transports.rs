@@ -9,10 +9,7 @@ use crate::{
 };
 use std::{sync::Arc, time::Duration};
 use tokio::net::TcpListener;
-use toolgate::{
-    Caller,
-    edge::{http::HttpEndpoint, standard, stdio},
-};
+use toolgate::edge::{http::HttpEndpoint, standard, stdio};
 
 /// Interval at which idle sessions are removed.
 const SESSION_SWEEP_INTERVAL: Duration = Duration::from_secs(30);
@@ -75,7 +72,7 @@ impl GatewayParts {
             }
             _ => {
                 let (input, output) = standard::streams();
-                let caller = Caller::new("local@stdio");
+                let caller = self.active.snapshot().default_caller(false);
                 let served = stdio::serve(self.server.clone(), caller, input, output);
                 let stop = async {
                     stop.await;

@@ -116,5 +116,6 @@ mod uninstall;
 mod unusable;
 mod uris;
 mod users;
+mod views;
 mod walkthrough;
 mod who_may_reach;

@@ -62,7 +62,13 @@ impl Issuer {
         serde_json::from_str(all.get(start..end).unwrap_or_default()).unwrap_or(Value::Null)
     }
 
-    fn token_for(&self, client: &str, resource: &str, scope: &str, more: &[String]) -> String {
+    pub(crate) fn token_for(
+        &self,
+        client: &str,
+        resource: &str,
+        scope: &str,
+        more: &[String],
+    ) -> String {
         let form = format!(
             "grant_type=client_credentials&scope={}&resource={resource}",
             scope.replace(' ', "+")

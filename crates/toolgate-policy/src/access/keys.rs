@@ -14,9 +14,10 @@ use ring::{
 };
 use std::{
     fmt,
+    sync::Arc,
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
-use toolgate_core::{Caller, Error};
+use toolgate_core::{Caller, CallerAttributes, Error};
 use toolgate_protocol::hex;
 
 /// Prefix of every API key of a caller: `tg_`.
@@ -24,6 +25,11 @@ pub const KEY_PREFIX: &str = "tg_";
 
 /// Retention of revoked and expired keys: 30 days.
 const ENDED_KEY_RETENTION: Duration = Duration::from_secs(30 * 24 * 3600);
+
+/// Maximum length of the name of a group, in bytes.
+const MAX_GROUP_BYTES: usize = 255;
+/// Maximum number of groups of a key.
+const MAX_KEY_GROUPS: usize = 64;
 
 /// Maximum lifetime of a key: 100 years.
 const MAX_KEY_LIFETIME: Duration = Duration::from_secs(36_525 * 24 * 3600);
@@ -72,6 +78,8 @@ pub struct ApiKeyView {
     pub expires_at: Option<SystemTime>,
     /// Time at which the API key was revoked; `None` if it was not.
     pub revoked_at: Option<SystemTime>,
+    /// Groups of the API key's caller, sorted.
+    pub groups: Vec<String>,
     /// Name of the person who created the API key, for display.
     pub created_by: String,
     /// Time of the last use of the API key, as far as it is stored, to within a minute.
@@ -120,12 +128,15 @@ pub struct VerifiedApiKey {
     name: String,
     digest: ApiKeyDigest,
     generation: u64,
+    attributes: Arc<CallerAttributes>,
 }
 
 impl VerifiedApiKey {
-    /// Returns the caller that the API key identifies: `key:NAME`.
+    /// Returns the caller that the API key identifies, `key:NAME`, with its groups.
     pub fn caller(&self) -> Caller {
-        caller(&self.name).with_generation(self.generation)
+        caller(&self.name)
+            .with_generation(self.generation)
+            .with_attributes(self.attributes.clone())
     }
 }
 
@@ -147,6 +158,8 @@ pub enum ApiKeyRejection {
 pub enum ApiKeyError {
     /// The name for the API key is invalid.
     InvalidName,
+    /// A group for the API key has an invalid name, this one.
+    InvalidGroup(String),
     /// A valid API key of this name already exists.
     NameInUse,
     /// No valid API key has this name.
@@ -174,6 +187,10 @@ impl fmt::Display for ApiKeyError {
         match self {
             ApiKeyError::InvalidName => f.write_str(
                 "the name of a key must be 1 to 64 ASCII letters, digits, '.', '_', '-' or '@'; choose another name",
+            ),
+            ApiKeyError::InvalidGroup(group) => write!(
+                f,
+                "{group:?} is not a valid group; write 1 to {MAX_GROUP_BYTES} characters without control characters, and at most {MAX_KEY_GROUPS} groups"
             ),
             ApiKeyError::NameInUse => f.write_str(
                 "a valid key with that name already exists; replace it with `toolgate keys rotate`, revoke it first, or choose another name",

@@ -1,5 +1,6 @@
 //! Access control: rules, conditions, token scopes, API keys and the freeze switch.
 
+pub(crate) mod callers;
 pub(crate) mod cel;
 pub(crate) mod freeze;
 pub mod keys;
@@ -10,6 +11,7 @@ pub(crate) mod pattern;
 pub(crate) mod plain_uri;
 pub(crate) mod rules;
 pub(crate) mod scopes;
+pub(crate) mod views;
 #[cfg(feature = "full-uri")]
 pub(crate) mod whatwg;
 #[cfg(not(feature = "full-uri"))]

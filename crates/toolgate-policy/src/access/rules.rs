@@ -5,7 +5,10 @@ mod evaluate;
 
 pub use argument_reads::ArgumentReads;
 
-use crate::{CelCondition, GlobPattern, access::names::ItemNames};
+use crate::{
+    CallerMatcher, CelCondition, GlobPattern,
+    access::{names::ItemNames, views::AccessViews},
+};
 use argument_reads::RuleArgumentReads;
 use evaluate::RuleEvaluation;
 use std::{sync::Arc, time::SystemTime};
@@ -30,8 +33,8 @@ pub enum RuleAction {
 pub struct AccessRule {
     /// Patterns of the full names of matching items: `server.tool`, `server.resource:URI`, `server.prompt:NAME`.
     pub tools: Vec<GlobPattern>,
-    /// Patterns of the names of matching callers; empty for all.
-    pub callers: Vec<GlobPattern>,
+    /// Matching callers; by default all.
+    pub callers: CallerMatcher,
     /// Patterns of the full names of items that the rule does not match, despite `tools`.
     pub except: Vec<GlobPattern>,
     /// CEL condition that matching calls satisfy; `None` for always. A condition that reads arguments or the clock
@@ -52,7 +55,7 @@ impl AccessRule {
     ) -> AccessRule {
         AccessRule {
             tools,
-            callers: Vec::new(),
+            callers: CallerMatcher::default(),
             except: Vec::new(),
             when: None,
             action,
@@ -66,10 +69,6 @@ impl AccessRule {
     fn needs_call(&self) -> bool {
         let late = |when: &CelCondition| when.reads_args() || when.reads_time();
         self.when.as_ref().is_some_and(late)
-    }
-
-    fn matches_caller(&self, caller: &Caller) -> bool {
-        self.callers.is_empty() || self.callers.iter().any(|p| p.matches(caller.name()))
     }
 
     fn matches_item(&self, names: &ItemNames) -> bool {
@@ -88,6 +87,7 @@ impl AccessRule {
 pub struct AccessRules {
     rules: Arc<[AccessRule]>,
     default_action: Option<RuleAction>,
+    views: AccessViews,
     at: Option<SystemTime>,
 }
 
@@ -97,6 +97,7 @@ impl AccessRules {
         AccessRules {
             rules: rules.into(),
             default_action: None,
+            views: AccessViews::default(),
             at: None,
         }
     }
@@ -105,6 +106,18 @@ impl AccessRules {
     pub fn default_action(mut self, action: RuleAction) -> AccessRules {
         self.default_action = Some(action);
         self
+    }
+
+    /// Sets the views, which hide the other servers from callers at their endpoints.
+    pub fn views(mut self, views: AccessViews) -> AccessRules {
+        self.views = views;
+        self
+    }
+
+    /// Returns the reason why the caller may not use the view at whose endpoint it is; `None` if it may, or is at none.
+    #[doc(hidden)]
+    pub fn view_refusal(&self, caller: &Caller) -> Option<String> {
+        self.views.refusal(caller)
     }
 
     /// Evaluates the access rules' conditions at this time instead of now.
@@ -145,6 +158,13 @@ impl AccessRules {
         (heard.action, heard.why)
     }
 
+    /// Reports whether a rule or the default may deny all calls of an item.
+    fn rules_may_hide(&self) -> bool {
+        let denies = |then| then == RuleAction::Deny;
+        let hides = |rule: &AccessRule| denies(rule.action) && !rule.needs_call();
+        self.rules.iter().any(hides) || self.default_action.is_some_and(denies)
+    }
+
     /// Evaluates all rules for a call, for the audit record.
     fn evaluate_call(&self, call: &Call, item: &Item) -> RuleEvaluation {
         self.evaluate(&call.caller, item, Some(call.name()), Some(call))
@@ -152,7 +172,8 @@ impl AccessRules {
 
     /// Returns the reason if every call of the item would be denied, so that it is hidden.
     fn hidden_reason(&self, caller: &Caller, item: &Item, uri: Option<&str>) -> Option<String> {
-        if !self.may_hide_items() {
+        // Callers without a view, who are most callers, are judged by the rules only.
+        if caller.view().is_none() && !self.rules_may_hide() {
             return None;
         }
         let heard = self.evaluate(caller, item, uri, None);
@@ -170,9 +191,11 @@ impl Rule for AccessRules {
     }
 
     fn may_hide_items(&self) -> bool {
-        let denies = |then| then == RuleAction::Deny;
-        let hides = |rule: &AccessRule| denies(rule.action) && !rule.needs_call();
-        self.rules.iter().any(hides) || self.default_action.is_some_and(denies)
+        !self.views.is_empty() || self.rules_may_hide()
+    }
+
+    fn is_server_visible(&self, caller: &Caller, server: &str) -> bool {
+        self.views.hidden_server_reason(caller, server).is_none()
     }
 
     fn hidden_reason(&self, caller: &Caller, item: &Item) -> String {

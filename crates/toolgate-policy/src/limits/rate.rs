@@ -7,7 +7,7 @@ pub use bucket::TokenBucket;
 pub use fleet::{RateMessageSender, RateSharing};
 
 use crate::{
-    GlobPattern,
+    CallerMatcher, GlobPattern,
     access::names::{self, ItemNames},
     humanize,
 };
@@ -67,8 +67,8 @@ impl RateQuota {
 pub struct RateRule {
     /// Patterns of the full names of items that the rate limit applies to.
     pub tools: Vec<GlobPattern>,
-    /// Patterns of the names of callers that the rate limit applies to; empty for all.
-    pub callers: Vec<GlobPattern>,
+    /// Callers that the rate limit applies to; by default all.
+    pub callers: CallerMatcher,
     /// Patterns of the full names of items that the rate limit does not apply to, despite `tools`.
     pub except: Vec<GlobPattern>,
     /// Rate limit of each caller and tool.
@@ -80,7 +80,7 @@ impl RateRule {
     pub fn new(tools: Vec<GlobPattern>, quota: RateQuota) -> RateRule {
         RateRule {
             tools,
-            callers: Vec::new(),
+            callers: CallerMatcher::default(),
             except: Vec::new(),
             quota,
         }
@@ -92,7 +92,7 @@ impl RateRule {
 #[derive(Clone)]
 pub struct RateLimiter {
     rules: Arc<[RateRule]>,
-    default: RateQuota,
+    default: RuleQuota,
     /// Quotas by server id, for all callers of the server together.
     servers: Arc<HashMap<String, RateQuota>>,
     table: Arc<Mutex<BucketTable>>,
@@ -103,8 +103,14 @@ pub struct RateLimiter {
     sharing: Option<Arc<RateSharing>>,
 }
 
-/// Limit subject, tool, whether it is a later round of a call, and the position among the quotas of the call.
+/// Limit subject, tool, whether it is a later round of a call, and the position of the rule.
 type BucketKey = (LimitSubject, Arc<str>, bool, usize);
+
+/// Quota of a rule, and the position of the rule. Rules of different views never share a bucket.
+type RuleQuota = (usize, RateQuota);
+
+/// Position of the default quota.
+const DEFAULT_POSITION: usize = usize::MAX;
 
 /// All buckets of a rate limiter.
 #[derive(Default)]
@@ -126,7 +132,7 @@ impl RateLimiter {
     pub fn new(rules: Vec<RateRule>, default: RateQuota) -> RateLimiter {
         RateLimiter {
             rules: rules.into(),
-            default,
+            default: (DEFAULT_POSITION, default),
             servers: Arc::default(),
             table: Arc::default(),
             max_buckets: RateLimiter::MAX_BUCKETS,
@@ -146,7 +152,7 @@ impl RateLimiter {
     pub fn reloaded(&self, rules: Vec<RateRule>, default: RateQuota) -> RateLimiter {
         RateLimiter {
             rules: rules.into(),
-            default,
+            default: (DEFAULT_POSITION, default),
             servers: Arc::default(),
             table: self.table.clone(),
             max_buckets: self.max_buckets,
@@ -165,21 +171,19 @@ impl RateLimiter {
     }
 
     /// Returns the quotas of all matching rules, in the order of the rules; without a match, the default.
-    fn quotas(&self, caller: &Caller, names: &ItemNames) -> Vec<RateQuota> {
-        let applies = |rule: &&RateRule| {
-            names.restricted_by(&rule.tools, &rule.except)
-                && (rule.callers.is_empty()
-                    || rule.callers.iter().any(|p| p.matches(caller.name())))
+    fn quotas(&self, caller: &Caller, names: &ItemNames) -> Vec<RuleQuota> {
+        let applies = |(_, rule): &(usize, &RateRule)| {
+            names.restricted_by(&rule.tools, &rule.except) && rule.callers.matches(caller)
         };
-        let matching = self.rules.iter().filter(applies);
-        let quotas: Vec<RateQuota> = matching.map(|rule| rule.quota).collect();
+        let matching = self.rules.iter().enumerate().filter(applies);
+        let quotas: Vec<RuleQuota> = matching.map(|(at, rule)| (at, rule.quota)).collect();
         match quotas.is_empty() {
             true => vec![self.default],
             false => quotas,
         }
     }
 
-    fn quotas_of(&self, call: &Call, item: &Item) -> Cow<'_, [RateQuota]> {
+    fn quotas_of(&self, call: &Call, item: &Item) -> Cow<'_, [RuleQuota]> {
         match self.rules.is_empty() {
             true => Cow::Borrowed(std::slice::from_ref(&self.default)),
             false => Cow::Owned(self.quotas(&call.caller, &names::of(item, Some(call.name())))),
@@ -208,8 +212,8 @@ impl RateLimiter {
             format!("{}; {} left now", quota.describe(), tokens.max(0.0).floor())
         };
         let quotas = self.quotas_of(call, item);
-        let each = quotas.iter().enumerate().map(|(at, quota)| {
-            let key = (call.caller.limit_subject(), tool.clone(), false, at);
+        let each = quotas.iter().map(|(at, quota)| {
+            let key = (call.caller.limit_subject(), tool.clone(), false, *at);
             left(&key, *quota)
         });
         let mut told: Vec<String> = each.collect();
@@ -228,16 +232,16 @@ impl RateLimiter {
         call: &Call,
         server: &str,
         tool: Arc<str>,
-        quotas: &[RateQuota],
+        quotas: &[RuleQuota],
         now: Instant,
     ) -> Result<(), Error> {
         let later = call.round.number > 0;
         let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
         let mut key = (call.caller.limit_subject(), tool, later, 0);
-        for (at, quota) in quotas.iter().enumerate() {
-            key.3 = at;
+        for (taken, (at, quota)) in quotas.iter().enumerate() {
+            key.3 = *at;
             self.take_one(&mut table, &key, *quota, &key.1, now)
-                .inspect_err(|_| give_back(&mut table, key.clone(), at))?;
+                .inspect_err(|_| give_back(&mut table, key.clone(), &quotas[..taken]))?;
         }
         let Some(all) = self.servers.get(server) else {
             return Ok(());
@@ -246,7 +250,7 @@ impl RateLimiter {
         let whole = (Caller::new("").limit_subject(), server.into(), later, 0);
         let of = format!("the server {server} (for all callers)");
         self.take_one(&mut table, &whole, *all, &of, now)
-            .inspect_err(|_| give_back(&mut table, key, quotas.len()))
+            .inspect_err(|_| give_back(&mut table, key, quotas))
     }
 
     /// Takes a token for an action that is not a tool call. Its name has a space, which no full name has.
@@ -325,10 +329,10 @@ impl RateLimiter {
     }
 }
 
-/// Gives the tokens of the first `count` quotas back: the call does not take place.
-fn give_back(table: &mut BucketTable, mut key: BucketKey, count: usize) {
-    for at in 0..count {
-        key.3 = at;
+/// Gives the tokens of these quotas back: the call does not take place.
+fn give_back(table: &mut BucketTable, mut key: BucketKey, quotas: &[RuleQuota]) {
+    for (at, _) in quotas {
+        key.3 = *at;
         if let Some(bucket) = table.buckets.get_mut(&key) {
             bucket.give_back();
         }
@@ -417,7 +421,7 @@ mod tests {
     fn rule(tools: &str, callers: &[&str], count: u32, per_seconds: u64) -> RateRule {
         let per = Duration::from_secs(per_seconds);
         RateRule {
-            callers: callers.iter().map(|c| GlobPattern::new(*c)).collect(),
+            callers: callers.iter().copied().collect(),
             ..RateRule::new(vec![GlobPattern::new(tools)], RateQuota { count, per })
         }
     }

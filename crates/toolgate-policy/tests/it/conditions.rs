@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use toolgate_core::{
     Call, Caller, Item, ItemKind, Json, ListRequest, MaybeReady, Op, Rule, RuleDecision, Service,
 };
-use toolgate_policy::{AccessRule, AccessRules, CelCondition, GlobPattern, RuleAction};
+use toolgate_policy::{AccessRule, AccessRules, CelCondition, RuleAction};
 
 fn when(tools: &str, when: &str, then: RuleAction) -> AccessRule {
     let mut rule = rule(tools, then);
@@ -205,7 +205,7 @@ fn any_rule(then: impl Strategy<Value = RuleAction>) -> impl Strategy<Value = Ac
     let when = prop::option::of(prop::sample::select(WHEN.to_vec()));
     (tools, callers, when, then).prop_map(|(tools, callers, when, then)| {
         let mut rule = rule(tools, then);
-        rule.callers = callers.into_iter().map(GlobPattern::new).collect();
+        rule.callers = callers.into_iter().collect();
         rule.when = when.map(|text| CelCondition::compile(text).unwrap());
         rule
     })

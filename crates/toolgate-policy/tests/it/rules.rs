@@ -218,7 +218,7 @@ async fn the_strictest_rule_wins_and_is_recorded() {
 async fn rules_look_at_callers_and_exceptions() {
     let fixture = PipelineFixture::with(|m| {
         let mut allow = rule("demo.*", RuleAction::Allow);
-        allow.callers = vec![GlobPattern::new("key:*")];
+        allow.callers = ["key:*"].into_iter().collect();
         allow.except = vec![GlobPattern::new("*.w*")];
         m.rules = vec![allow];
     });

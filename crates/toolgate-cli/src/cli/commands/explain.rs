@@ -10,6 +10,8 @@ use crate::{
     operator::control::GatewaySockets,
     runtime::dry_run::{ExplainRequest, scope_phrase},
     runtime::offline::{DefinitionChoice, OfflineView},
+    runtime::stated_caller::StatedCaller,
+    runtime::store_location::StoreLocation,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -20,7 +22,6 @@ use std::{
     process::ExitCode,
     time::Duration,
 };
-use toolgate::Caller;
 use toolgate_core::{visible, visible_line};
 
 /// Asks the running gateways; the first that knows the tool answers. If none runs, or if another config is given, uses
@@ -102,9 +103,19 @@ pub(super) fn source(config: &Config) -> String {
     }
 }
 
+/// Returns the caller that the options state.
+fn stated_caller(wanted: &ExplainOptions) -> StatedCaller {
+    StatedCaller {
+        name: wanted.caller.clone(),
+        view: wanted.view.clone(),
+        attributes: wanted.attributes.attributes(),
+    }
+}
+
 fn explain_live(gateways: &GatewaySockets, wanted: &ExplainOptions) -> Result<ExitCode> {
     let text = wanted.arguments.as_deref().unwrap_or("{}");
-    let with = json!({"tool": wanted.tool, "caller": wanted.caller, "text": text});
+    let mut with = json!({"tool": wanted.tool, "text": text});
+    stated_caller(wanted).write(&mut with);
     let way = gateways.request_any("explain", &with)?;
     if let Some(why) = way["no_caller"].as_str() {
         return Err(CommandError::Usage(why.to_owned()));
@@ -123,16 +134,15 @@ fn explain_stored(
         "from {from} and the definitions stored in {}; no gateway was contacted",
         data.display()
     );
-    let caller = match &wanted.caller {
-        Some(caller) => Caller::new(caller.as_str()),
-        None => Caller::new(http_caller_name(config.token.is_some())),
-    };
-    if wanted.caller.is_some() {
-        config
-            .auth
-            .check_caller_name(caller.name())
-            .map_err(CommandError::Usage)?;
+    if let Some(name) = &wanted.caller {
+        let checked = config.auth.check_caller_name(name);
+        checked.map_err(CommandError::Usage)?;
     }
+    let anonymous = http_caller_name(config.token.is_some());
+    let location = StoreLocation::of(&config, data).map_err(CommandError::Failure)?;
+    let caller = stated_caller(wanted).caller(anonymous, |name| {
+        super::keys::stored_attributes(&location, name)
+    });
     let asked = ExplainRequest::parse(tool, caller, wanted.arguments.as_deref())?;
     let runtime = runtime()?;
     let way = runtime.block_on(async {

@@ -24,7 +24,7 @@ use std::{
     sync::Arc,
     time::{Duration, SystemTime},
 };
-use toolgate_core::visible_line;
+use toolgate_core::{CallerAttributes, visible_line};
 use toolgate_journal::AuditJournal;
 use toolgate_policy::{
     ApprovalChannel, Approver, AuditRecorder,
@@ -37,7 +37,7 @@ pub(super) fn run(place: &DataLocation<'_>, wanted: &Wanted) -> Result<ExitCode>
     let data = &place.data()?;
     let work = KeyCommandContext { place, data };
     match wanted {
-        Wanted::Create { name, end } => work.create(name, end.expiry()),
+        Wanted::Create { name, groups, end } => work.create(name, groups, end.expiry()),
         Wanted::Rotate {
             name,
             keep_old,
@@ -83,13 +83,21 @@ impl KeyCommandContext<'_> {
         }
     }
 
-    fn create(&self, name: &str, expires: Option<SystemTime>) -> Result<ExitCode> {
-        let with = json!({"name": name, "expires": expires.map(millis)});
+    fn create(
+        &self,
+        name: &str,
+        groups: &[String],
+        expires: Option<SystemTime>,
+    ) -> Result<ExitCode> {
+        let with = json!({"name": name, "groups": groups, "expires": expires.map(millis)});
         let made = self.send_or_run("keys/create", &with, async |keys, journal, who| {
             // An unreadable config is reported by the commands that need it.
             let limits = self.place.config().map(|config| config.limits);
             let most = limits.unwrap_or_default().caller_keys;
-            let made = keys.create(name, expires, who, most).await;
+            let groups = groups.to_vec();
+            let made = keys
+                .create_in_groups(name, groups, expires, who, most)
+                .await;
             let made = made.map_err(|error| key_error_message(&error))?;
             // An expired key of that name may have left credentials, which the new key must not use.
             match self.forget(name, journal, who).await {
@@ -222,12 +230,28 @@ pub(super) fn valid_key_generation(
     }
 }
 
+/// Returns the groups of the caller with an API key of the store; empty for other callers.
+pub(super) fn stored_attributes(location: &StoreLocation, caller: &str) -> CallerAttributes {
+    let Some(name) = caller.strip_prefix("key:") else {
+        return CallerAttributes::default();
+    };
+    let state = offline::state(location);
+    let found =
+        state.map(|state| ApiKeys::new(Arc::new(AuditRecorder::log()), state).attributes(name));
+    found.map_or_else(
+        |_| CallerAttributes::default(),
+        |found| CallerAttributes::clone(&found),
+    )
+}
+
 /// API key, without its value.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, Serialize)]
 #[serde(default)]
 pub(crate) struct KeyOutput {
     /// Name; its caller is `key:NAME`.
     pub(crate) name: String,
+    /// Groups of the caller.
+    groups: Vec<String>,
     #[serde(rename(deserialize = "created"))]
     created_at: OutputTime,
     #[serde(rename(deserialize = "by"))]
@@ -300,8 +324,15 @@ fn key_text(key: &KeyOutput, now: SystemTime) -> String {
         Some(at) => format!("last used {at}"),
         None => "never used".to_owned(),
     };
+    let groups = match key.groups.as_slice() {
+        [] => String::new(),
+        groups => format!("; groups {}", visible_line(&groups.join(", "))),
+    };
     let by = visible_line(&key.created_by);
-    format!("{holds}{old}; {used}; created {} by {by}", key.created_at)
+    format!(
+        "{holds}{old}; {used}{groups}; created {} by {by}",
+        key.created_at
+    )
 }
 
 #[cfg(test)]

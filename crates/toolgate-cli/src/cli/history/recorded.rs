@@ -1,5 +1,6 @@
 //! Calls from the audit log.
 
+use crate::runtime::stated_caller::StatedCaller;
 use serde_json::{Map, Value};
 use toolgate_core::{Caller, Json, Op, PinState, PredictedOutcome};
 
@@ -81,7 +82,8 @@ impl RecordedCall {
         Some(RecordedCall {
             id: text("call")?.to_owned(),
             at,
-            caller: Caller::new(text("caller")?),
+            caller: StatedCaller::read(&Value::Object(fields.clone()))
+                .caller(text("caller")?, |_| Default::default()),
             op,
             name: name.to_owned(),
             item: of.map(|(server, tool)| {

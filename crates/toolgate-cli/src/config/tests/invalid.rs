@@ -36,7 +36,7 @@ fn keys() {
     );
     above(
         "x = 1",
-        "1:1: unknown key \"x\"; expected one of: admin, allowed_hosts, allowed_origins, audit, auth, data, limits, listen, pins, proxy, rule, search, secret_rules, server, store, telemetry, tls, token, tool_names",
+        "1:1: unknown key \"x\"; expected one of: admin, allowed_hosts, allowed_origins, audit, auth, data, default_view, limits, listen, pins, proxy, rule, search, secret_rules, server, store, telemetry, tls, token, tool_names, view",
     );
     above(
         "[limits]\ncall_second = 1",
@@ -62,7 +62,7 @@ fn keys() {
     // The first of several errors in the order of the file.
     above(
         "z = 1\ny = 1",
-        "1:1: unknown key \"z\"; expected one of: admin, allowed_hosts, allowed_origins, audit, auth, data, limits, listen, pins, proxy, rule, search, secret_rules, server, store, telemetry, tls, token, tool_names",
+        "1:1: unknown key \"z\"; expected one of: admin, allowed_hosts, allowed_origins, audit, auth, data, default_view, limits, listen, pins, proxy, rule, search, secret_rules, server, store, telemetry, tls, token, tool_names, view",
     );
 }
 
@@ -475,15 +475,15 @@ fn rules() {
     };
     caller(
         "Key:ci",
-        "\"Key:ci\": \"Key\" is neither \"key\" nor the name of an [auth.issuer] in this config; did you mean \"key:ci\"?",
+        "\"Key:ci\": \"Key\" is not \"key\", \"group\", \"role\" or the name of an [auth.issuer] in this config; did you mean \"key:ci\"?",
     );
     caller(
         "corp:alice",
-        "\"corp:alice\": \"corp\" is neither \"key\" nor the name of an [auth.issuer] in this config; expected one of: key",
+        "\"corp:alice\": \"corp\" is not \"key\", \"group\", \"role\" or the name of an [auth.issuer] in this config; expected one of: key, group",
     );
     caller(
         "corp:al@example.com",
-        "\"corp:al@example.com\": \"corp\" is neither \"key\" nor the name of an [auth.issuer] in this config; expected one of: key",
+        "\"corp:al@example.com\": \"corp\" is not \"key\", \"group\", \"role\" or the name of an [auth.issuer] in this config; expected one of: key, group",
     );
     caller(
         "ci",
@@ -533,7 +533,7 @@ fn search() {
     );
     search(
         "[[search.direct]]\ntools = [\"*\"]\ncallers = [\"keys:ci\"]",
-        "6:12: there is no caller \"keys:ci\": \"keys\" is neither \"key\" nor the name of an [auth.issuer] in this config; did you mean \"key:ci\"?",
+        "6:12: there is no caller \"keys:ci\": \"keys\" is not \"key\", \"group\", \"role\" or the name of an [auth.issuer] in this config; did you mean \"key:ci\"?",
     );
     search(
         "[[search.direct]]\ntools = [\"t.*\"]",

@@ -1,9 +1,12 @@
 //! Dry run of a call, step by step. Nothing is called, recorded, asked or counted.
 
 use super::{ActionError, ActionResult, OperatorApi};
-use crate::runtime::dry_run::{self, ExplainRequest, ResolvedItem};
+use crate::runtime::{
+    dry_run::{self, ExplainRequest, ResolvedItem},
+    stated_caller::StatedCaller,
+};
 use serde_json::{Value, json};
-use toolgate_core::{Caller, Item, ItemKind, ListRequest, PinState};
+use toolgate_core::{CallerAttributes, Item, ItemKind, ListRequest, PinState};
 
 impl OperatorApi {
     /// Explains a call without executing it.
@@ -11,13 +14,14 @@ impl OperatorApi {
         let word = |key: &str| with.get(key).and_then(Value::as_str);
         let name = word("tool").unwrap_or_default();
         let plan = self.active.snapshot();
-        let caller = match word("caller") {
-            Some(caller) => match plan.config.auth.check_caller_name(caller) {
-                Ok(()) => Caller::new(caller),
-                Err(why) => return Ok(json!({ "no_caller": why })),
-            },
-            None => plan.default_caller(self.endpoint.is_some()),
-        };
+        if let Some(caller) = word("caller")
+            && let Err(why) = plan.config.auth.check_caller_name(caller)
+        {
+            return Ok(json!({ "no_caller": why }));
+        }
+        let stated = StatedCaller::read(with);
+        let anonymous = plan.default_caller(self.endpoint.is_some());
+        let caller = stated.caller(anonymous.name(), |name| self.key_attributes(name));
         let asked = ExplainRequest::parse(name, caller.clone(), word("text"))?;
         let mut found = self.resolve_item(name).await?;
         if is_new(&found.item) {
@@ -32,6 +36,14 @@ impl OperatorApi {
         let mut way = pipeline.explain(&call, &item).await;
         let needs = dry_run::add_authentication(&mut way, &plan.config, &call, &item);
         Ok(dry_run::to_json(&way, &needs))
+    }
+
+    /// Returns the groups of the caller with an API key; empty for other callers.
+    fn key_attributes(&self, caller: &str) -> CallerAttributes {
+        let keys = self.approvals.freezes().keys();
+        let name = caller.strip_prefix("key:");
+        name.map(|name| CallerAttributes::clone(&keys.attributes(name)))
+            .unwrap_or_default()
     }
 
     /// Resolves a full name or a client's name to an item, whether or not a caller may see it.

@@ -103,7 +103,15 @@ impl OperatorApi {
             }
             "keys/create" => {
                 let most = self.active.snapshot().config.limits.caller_keys;
-                match keys.create(name, expires, who, most).await {
+                let groups = with["groups"].as_array().into_iter().flatten();
+                let groups = groups
+                    .filter_map(Value::as_str)
+                    .map(str::to_owned)
+                    .collect();
+                match keys
+                    .create_in_groups(name, groups, expires, who, most)
+                    .await
+                {
                     // A key of that name may have expired before. Its credentials do not belong to the new key.
                     Ok(key) => match self.delete_credentials(name, who).await {
                         Ok(_) => Ok(shown(key)),
@@ -174,7 +182,7 @@ pub(crate) fn key_error_message(error: &ApiKeyError) -> String {
 
 /// Renders a key as JSON, without its secret.
 pub(crate) fn key_json(key: &ApiKeyView, now: SystemTime) -> Value {
-    json!({"name": key.name, "created": millis(key.created_at), "expires": key.expires_at.map(millis),
+    json!({"name": key.name, "groups": key.groups, "created": millis(key.created_at), "expires": key.expires_at.map(millis),
         "revoked": key.revoked_at.map(millis), "over": key.end_reason(now).map(KeyEndReason::as_str), "by": key.created_by,
         "used": key.last_used.map(millis), "old_until": key.old_valid_until.filter(|at| *at > now).map(millis)})
 }

@@ -49,7 +49,8 @@ impl OperatorApi {
     pub(crate) fn issuers(&self) -> Value {
         let plan = self.active.snapshot();
         let issuers = plan
-            .authenticator
+            .authenticators
+            .gateway
             .resource
             .iter()
             .flat_map(|r| r.issuer_status());

@@ -32,6 +32,9 @@ pub(super) fn describe(before: &Config, now: &Config) -> Vec<String> {
         }
     }
     changes.extend(rule_changes(&before.rules, &now.rules));
+    if (&before.views, &before.default_view) != (&now.views, &now.default_view) {
+        changes.push("changed views".to_owned());
+    }
     let limits = GatewayLimits::differing(&before.limits, &now.limits);
     if !limits.is_empty() {
         changes.push(format!("changed limits {}", limits.join(", ")));
@@ -43,7 +46,12 @@ pub(super) fn describe(before: &Config, now: &Config) -> Vec<String> {
 fn rule_changes(before: &[ConfigRule], now: &[ConfigRule]) -> Option<String> {
     let without_lines = |rules: &[ConfigRule]| -> Vec<ConfigRule> {
         let rules = rules.iter().cloned();
-        rules.map(|rule| ConfigRule { line: 0, ..rule }).collect()
+        let rule = |rule| ConfigRule {
+            line: 0,
+            number: 0,
+            ..rule
+        };
+        rules.map(rule).collect()
     };
     let (mut removed, mut added) = (without_lines(before), Vec::new());
     for rule in without_lines(now) {

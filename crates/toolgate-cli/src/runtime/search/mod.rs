@@ -7,7 +7,7 @@
 mod bm25;
 mod search_tools;
 
-use crate::config;
+use crate::{config, runtime::compose::caller_matcher};
 use bm25::SearchIndex;
 use search_tools::{CALL_TOOL, FIND_TOOLS, SearchTools};
 use std::{
@@ -18,7 +18,7 @@ use toolgate_core::{
     BoxFuture, Call, CallArguments, Caller, Catalog, ChangeFilter, ChangeStream, Error, ErrorKind,
     Item, ItemKind, ListRequest, Op, Outcome, Output, Service,
 };
-use toolgate_policy::{GlobPattern, Policy};
+use toolgate_policy::{CallerMatcher, GlobPattern, Policy};
 
 /// Maximum number of cached search indexes, and of cached presented lists.
 const MAX_CACHED_LISTS: usize = 16;
@@ -48,7 +48,7 @@ struct SearchableTools {
 /// Tools that stay in the lists of some callers.
 struct DirectTools {
     tools: Vec<GlobPattern>,
-    callers: Vec<GlobPattern>,
+    callers: CallerMatcher,
     except: Vec<GlobPattern>,
 }
 
@@ -80,7 +80,7 @@ impl ToolSearch {
         };
         let direct = settings.direct.iter().map(|direct| DirectTools {
             tools: patterns(&direct.tools),
-            callers: patterns(&direct.callers),
+            callers: caller_matcher(&direct.callers),
             except: patterns(&direct.except),
         });
         ToolSearch {
@@ -123,7 +123,7 @@ impl ToolSearch {
         let mut direct = self
             .direct
             .iter()
-            .filter(|direct| direct.callers.is_empty() || fits(&direct.callers, caller.name()));
+            .filter(|direct| direct.callers.matches(caller));
         let Some(first) = direct.next() else {
             return false;
         };

@@ -65,6 +65,9 @@ impl<'a> ConditionFacts<'a> {
         let hints = self.item.annotations();
         Ok(match fact {
             CallFact::CallerName => CelValue::Text(self.caller.name()),
+            CallFact::CallerGroups => texts(&self.caller.attributes().groups),
+            CallFact::CallerRoles => texts(&self.caller.attributes().roles),
+            CallFact::CallerClaims => CelValue::Object(&self.caller.attributes().claims),
             CallFact::Server => CelValue::Text(&self.item.origin.server),
             CallFact::ToolName => CelValue::Text(&self.item.local_name),
             CallFact::ToolKind => CelValue::Text(match self.item.kind() {
@@ -104,6 +107,11 @@ impl<'a> ConditionFacts<'a> {
             _ => CelValue::Made(Rc::from(date(days))),
         })
     }
+}
+
+fn texts(names: &[String]) -> CelValue<'_> {
+    let names = names.iter().map(|name| CelValue::Text(name));
+    CelValue::List(Rc::new(names.collect()))
 }
 
 /// Days of the week, starting with 1 January 1970, a Thursday.

@@ -36,6 +36,9 @@ pub(super) enum CelExpr {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum CallFact {
     CallerName,
+    CallerGroups,
+    CallerRoles,
+    CallerClaims,
     Server,
     ToolName,
     ToolKind,
@@ -55,6 +58,9 @@ impl CallFact {
     /// All facts with their names in conditions.
     pub(super) const ALL: &[(&str, CallFact)] = &[
         ("caller.name", CallFact::CallerName),
+        ("caller.groups", CallFact::CallerGroups),
+        ("caller.roles", CallFact::CallerRoles),
+        ("caller.claims", CallFact::CallerClaims),
         ("server", CallFact::Server),
         ("tool.name", CallFact::ToolName),
         ("tool.kind", CallFact::ToolKind),
@@ -219,6 +225,8 @@ impl CallFact {
             | CallFact::Idempotent
             | CallFact::OpenWorld => StaticType::Bool,
             CallFact::Hour | CallFact::Minute | CallFact::Unix => StaticType::Number,
+            CallFact::CallerGroups | CallFact::CallerRoles => StaticType::List,
+            CallFact::CallerClaims => StaticType::Unknown,
             _ => StaticType::Text,
         }
     }

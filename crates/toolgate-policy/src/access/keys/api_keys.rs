@@ -11,7 +11,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
     time::{Duration, SystemTime},
 };
-use toolgate_core::Caller;
+use toolgate_core::{Caller, CallerAttributes};
 
 /// Table of the store.
 pub(super) const KEYS_TABLE: &str = "keys";
@@ -140,6 +140,7 @@ impl ApiKeys {
                     name,
                     digest,
                     generation: holder,
+                    attributes: key.attributes.clone(),
                 })
             }
             Some(over) => Err(ApiKeyRejection::Ended(name, over)),
@@ -153,6 +154,14 @@ impl ApiKeys {
         let key = known.keys.get(name)?;
         let opens = key.view.end_reason(self.now()).is_none();
         opens.then_some(key.generation)
+    }
+
+    /// Returns the groups of the caller with the API key of this name; empty if no key has the name.
+    #[doc(hidden)]
+    pub fn attributes(&self, name: &str) -> Arc<CallerAttributes> {
+        let known = self.current_table();
+        let key = known.keys.get(name);
+        key.map_or_else(Arc::default, |key| key.attributes.clone())
     }
 
     fn note_use(&self, name: &str, holder: u64) {

@@ -1,11 +1,11 @@
 //! Changes to API keys: create, rotate, extend, revoke and delete. Every change that an operator makes is audited.
 
 use super::{
-    ApiKeyError, ApiKeyView, ApiKeys, ENDED_KEY_RETENTION, KeyEndReason, MAX_KEY_LIFETIME,
-    NewApiKey,
+    ApiKeyError, ApiKeyView, ApiKeys, ENDED_KEY_RETENTION, KeyEndReason, MAX_GROUP_BYTES,
+    MAX_KEY_GROUPS, MAX_KEY_LIFETIME, NewApiKey,
     api_keys::{KEY_USES_TABLE, KEYS_TABLE, generation_of},
     digest, is_valid_name,
-    row::{ReplacedApiKey, StoredApiKey},
+    row::{ReplacedApiKey, StoredApiKey, group_attributes},
     to_unix_millis,
 };
 use crate::{Approver, WriteOutcome, WritePrecondition};
@@ -28,7 +28,24 @@ impl ApiKeys {
         creator: &Approver,
         max_keys: usize,
     ) -> Result<NewApiKey, ApiKeyError> {
+        self.create_in_groups(name, Vec::new(), expires, creator, max_keys)
+            .await
+    }
+
+    /// Creates an API key for a caller with groups, which rules can name. Otherwise like [`ApiKeys::create`].
+    ///
+    /// # Errors
+    /// As for [`ApiKeys::create`], or a group has an invalid name.
+    pub async fn create_in_groups(
+        &self,
+        name: &str,
+        groups: Vec<String>,
+        expires: Option<SystemTime>,
+        creator: &Approver,
+        max_keys: usize,
+    ) -> Result<NewApiKey, ApiKeyError> {
         let now = self.now();
+        let groups = check_groups(groups)?;
         if !is_valid_name(name) {
             return Err(ApiKeyError::InvalidName);
         }
@@ -50,14 +67,20 @@ impl ApiKeys {
             Some(end) => record.with("expires", to_unix_millis(end)),
             None => record,
         };
+        let record = match groups.is_empty() {
+            true => record,
+            false => record.with("groups", groups.clone()),
+        };
         self.recorder.append(record)?.await?;
         let digest = digest(key.reveal());
         let made = StoredApiKey {
             digest,
             generation: generation_of(&digest),
             old: None,
+            attributes: group_attributes(groups.clone()),
             view: ApiKeyView {
                 name: name.to_owned(),
+                groups,
                 created_at: now,
                 expires_at: expires,
                 revoked_at: None,
@@ -107,6 +130,7 @@ impl ApiKeys {
         let made = StoredApiKey {
             digest: digest(key.reveal()),
             generation: before.generation,
+            attributes: before.attributes,
             old: Some(ReplacedApiKey {
                 digest: before.digest,
                 valid_until: until.unwrap_or(UNIX_EPOCH),
@@ -222,6 +246,20 @@ impl ApiKeys {
             }
         }
         Ok(())
+    }
+}
+
+/// Checks and sorts the groups of a new key.
+fn check_groups(mut groups: Vec<String>) -> Result<Vec<String>, ApiKeyError> {
+    groups.sort();
+    groups.dedup();
+    let is_valid = |group: &String| {
+        (1..=MAX_GROUP_BYTES).contains(&group.len()) && !group.chars().any(char::is_control)
+    };
+    let invalid = groups.iter().find(|group| !is_valid(group));
+    match invalid.or_else(|| groups.get(MAX_KEY_GROUPS)) {
+        Some(group) => Err(ApiKeyError::InvalidGroup(group.clone())),
+        None => Ok(groups),
     }
 }
 

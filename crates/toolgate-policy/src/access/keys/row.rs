@@ -6,8 +6,19 @@ use super::{
 };
 use crate::StateRow;
 use serde_json::{Value, json};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::{
+    sync::Arc,
+    time::{SystemTime, UNIX_EPOCH},
+};
+use toolgate_core::CallerAttributes;
 use toolgate_protocol::hex;
+
+/// Returns the attributes of a caller that has only groups.
+pub(super) fn group_attributes(groups: Vec<String>) -> Arc<CallerAttributes> {
+    let mut attributes = CallerAttributes::default();
+    attributes.groups = groups;
+    Arc::new(attributes)
+}
 
 /// The current key of a name, and the key that it replaced.
 #[derive(Clone)]
@@ -16,6 +27,8 @@ pub(super) struct StoredApiKey {
     pub(super) digest: ApiKeyDigest,
     /// Key generation: the same for all rotated keys of one owner.
     pub(super) generation: u64,
+    /// Groups of the caller.
+    pub(super) attributes: Arc<CallerAttributes>,
     pub(super) old: Option<ReplacedApiKey>,
 }
 
@@ -43,8 +56,17 @@ impl StoredApiKey {
             })
         };
         let old = row.value.get("old").and_then(old);
+        let groups = match row.value.get("groups") {
+            None => Vec::new(),
+            Some(groups) => {
+                let groups = groups.as_array()?.iter();
+                let groups = groups.map(|group| group.as_str().map(str::to_owned));
+                groups.collect::<Option<Vec<String>>>()?
+            }
+        };
         Some(StoredApiKey {
             digest,
+            attributes: group_attributes(groups.clone()),
             // If absent, the current key is the first of its generation.
             generation: match row.value.get("holder") {
                 Some(holder) => holder.as_u64()?,
@@ -56,6 +78,7 @@ impl StoredApiKey {
                 expires_at: time("expires")?,
                 revoked_at: time("revoked")?,
                 created_by: text("by").unwrap_or_default().to_owned(),
+                groups,
                 last_used: None,
                 old_valid_until: old
                     .as_ref()
@@ -69,11 +92,15 @@ impl StoredApiKey {
     pub(super) fn json(&self) -> Value {
         let view = &self.view;
         let old = self.old.as_ref();
-        json!({
+        let mut row = json!({
             "sha256": hex::encode(&self.digest), "holder": self.generation, "created": to_unix_millis(view.created_at),
             "expires": view.expires_at.map(to_unix_millis), "revoked": view.revoked_at.map(to_unix_millis), "by": view.created_by,
             "old": old.map(|old| json!({"sha256": hex::encode(&old.digest), "until": to_unix_millis(old.valid_until)})),
-        })
+        });
+        if !view.groups.is_empty() {
+            row["groups"] = view.groups.clone().into();
+        }
+        row
     }
 
     /// Returns the expiry of the key with this digest: `None` if the name has no such key, `Some(None)` if it never

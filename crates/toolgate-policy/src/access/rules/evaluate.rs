@@ -40,6 +40,15 @@ impl AccessRules {
         uri: Option<&str>,
         call: Option<&Call>,
     ) -> RuleEvaluation {
+        let server = &item.origin.server;
+        if let Some(why) = self.views.hidden_server_reason(caller, server) {
+            return RuleEvaluation {
+                action: RuleAction::Deny,
+                why,
+                other_rules: Vec::new(),
+                may_be_milder: false,
+            };
+        }
         if self.rules.is_empty() {
             let (then, why) = self.default_for(item);
             return RuleEvaluation {
@@ -50,7 +59,7 @@ impl AccessRules {
             };
         }
         let matching = MatchingRules::of(&self.rules, item, uri, AccessRule::matches_item);
-        let of_caller = |rule: &&AccessRule| rule.matches_caller(caller);
+        let of_caller = |rule: &&AccessRule| rule.callers.matches(caller);
         let mut strictest: Option<(RuleAction, String)> = None;
         let (mut others, mut late) = (Vec::new(), false);
         for rule in matching.iter().filter(of_caller) {

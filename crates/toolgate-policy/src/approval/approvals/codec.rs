@@ -39,7 +39,7 @@ impl StoredApproval {
     pub(super) fn json(&self) -> Value {
         let (binding, item, seen) = (&self.binding, &self.item, &self.request_info);
         json!({
-            "caller": binding.caller.name(), "holder": binding.generation, "server": &*binding.server, "tool": binding.tool,
+            "caller": binding.caller.name(), "holder": binding.generation, "view": binding.caller.view(), "server": &*binding.server, "tool": binding.tool,
             "definition": binding.definition, "arguments": binding.arguments, "policy": &*binding.policy,
             "text": self.arguments.as_str(), "edit": self.edited_arguments.as_ref().map(Json::as_str),
             "item": {"kind": item.kind().as_str(), "def": item.def.json().as_str(), "local": item.local_name, "trusted": item.origin.trusted},
@@ -55,7 +55,7 @@ impl StoredApproval {
     /// requests a new one.
     pub(super) fn read(value: &Value) -> Option<StoredApproval> {
         let text = |key: &str| value.get(key)?.as_str();
-        let caller = caller_with_generation(text("caller")?, value.get("holder"));
+        let caller = stored_caller(text("caller")?, value);
         let binding = ApprovalBinding {
             generation: caller.generation(),
             caller,
@@ -153,11 +153,15 @@ pub(super) fn from_unix_millis(value: &Value) -> Option<SystemTime> {
     UNIX_EPOCH.checked_add(Duration::from_millis(value.as_u64()?))
 }
 
-/// Returns a caller with its key generation, if there is one.
-pub(super) fn caller_with_generation(name: &str, holder: Option<&Value>) -> Caller {
+/// Returns the caller of a stored row, with its key generation and its view if it has one.
+pub(super) fn stored_caller(name: &str, row: &Value) -> Caller {
     let caller = Caller::new(name);
-    match holder.and_then(Value::as_u64) {
+    let caller = match row["holder"].as_u64() {
         Some(holder) => caller.with_generation(holder),
+        None => caller,
+    };
+    match row["view"].as_str() {
+        Some(view) => caller.in_view(view),
         None => caller,
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{
     ApprovalBinding, Approver,
-    codec::{caller_with_generation, from_unix_millis, to_unix_millis},
+    codec::{from_unix_millis, stored_caller, to_unix_millis},
     condition::GrantCondition,
 };
 use crate::{ApprovalLimits, StateRow};
@@ -41,6 +41,8 @@ pub struct GrantView {
     pub server: Arc<str>,
     /// Server's own name of the tool that the grant applies to.
     pub tool: String,
+    /// View whose callers the grant applies to; `None` for callers without a view.
+    pub view: Option<Arc<str>>,
     /// SHA-256 of the tool definition that the grant applies to. A changed definition needs a new approval.
     pub definition: String,
     /// Approver who created the grant.
@@ -74,6 +76,7 @@ impl GrantView {
             caller: (!remember.all_callers).then(|| binding.caller.clone()),
             server: binding.server.clone(),
             tool: binding.tool.clone(),
+            view: binding.caller.view().map(Into::into),
             definition: binding.definition.clone(),
             approver: by,
             created_at: now,
@@ -101,6 +104,7 @@ impl GrantView {
             .is_none_or(|c| *c == binding.caller && c.generation() == binding.generation)
             && self.server == binding.server
             && self.tool == binding.tool
+            && self.view.as_deref() == binding.caller.view()
             && self.definition == binding.definition
     }
 
@@ -115,7 +119,7 @@ impl GrantView {
 
     pub(super) fn json(&self) -> Value {
         json!({
-            "caller": self.caller.as_ref().map(Caller::name), "holder": self.caller.as_ref().and_then(Caller::generation), "server": &*self.server, "tool": self.tool,
+            "caller": self.caller.as_ref().map(Caller::name), "holder": self.caller.as_ref().and_then(Caller::generation), "view": self.view.as_deref(), "server": &*self.server, "tool": self.tool,
             "definition": self.definition, "by": self.approver.json(), "since": to_unix_millis(self.created_at), "until": to_unix_millis(self.expires_at),
             "uses": self.max_uses, "when": self.condition, "used": self.used, "last": self.last_used.map(to_unix_millis),
         })
@@ -131,10 +135,11 @@ impl GrantView {
             id: id.into(),
             caller: match maybe("caller")? {
                 None => None,
-                Some(name) => Some(caller_with_generation(name.as_str()?, value.get("holder"))),
+                Some(name) => Some(stored_caller(name.as_str()?, value)),
             },
             server: text("server")?.into(),
             tool: text("tool")?.to_owned(),
+            view: text("view").map(Into::into),
             definition: text("definition")?.to_owned(),
             approver: Approver::read(value.get("by")?)?,
             created_at: from_unix_millis(value.get("since")?)?,

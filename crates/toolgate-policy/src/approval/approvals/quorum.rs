@@ -1,6 +1,6 @@
 //! Quorum rules: the number of approvers that a call needs.
 
-use crate::{GlobPattern, access::names};
+use crate::{CallerMatcher, GlobPattern, access::names};
 use std::sync::Arc;
 use toolgate_core::{Caller, Item};
 
@@ -10,8 +10,8 @@ use toolgate_core::{Caller, Item};
 pub struct QuorumRule {
     /// Patterns of the full names of items that the rule matches.
     pub tools: Vec<GlobPattern>,
-    /// Patterns of the names of callers that the rule matches; empty for all.
-    pub callers: Vec<GlobPattern>,
+    /// Callers that the rule matches; by default all.
+    pub callers: CallerMatcher,
     /// Patterns of the full names of items that the rule does not match, despite `tools`.
     pub except: Vec<GlobPattern>,
     /// Number of different approvers that a matching call needs.
@@ -23,7 +23,7 @@ impl QuorumRule {
     pub fn new(tools: Vec<GlobPattern>, required_approvers: u32) -> QuorumRule {
         QuorumRule {
             tools,
-            callers: Vec::new(),
+            callers: CallerMatcher::default(),
             except: Vec::new(),
             required_approvers,
         }
@@ -46,8 +46,7 @@ impl QuorumRules {
     pub fn required_approvers(&self, caller: &Caller, item: &Item, uri: &str) -> u32 {
         let names = names::of(item, Some(uri));
         let speaks = |rule: &&QuorumRule| {
-            (rule.callers.is_empty() || rule.callers.iter().any(|p| p.matches(caller.name())))
-                && names.restricted_by(&rule.tools, &rule.except)
+            rule.callers.matches(caller) && names.restricted_by(&rule.tools, &rule.except)
         };
         let wanted = self
             .0

@@ -344,7 +344,7 @@ mod tests {
 
     impl TestFleet {
         fn take(&self, at: usize, now: Instant) -> bool {
-            let quota = [self.quota];
+            let quota = [(0, self.quota)];
             let taken = self.gateways[at].take(&call(), "s", "s.t".into(), &quota, now);
             taken.is_ok()
         }

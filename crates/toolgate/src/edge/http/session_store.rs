@@ -190,6 +190,7 @@ fn storage_key(id: &str) -> String {
 struct SessionRecord {
     caller: String,
     generation: Option<u64>,
+    view: Option<String>,
     /// Time of its `initialize`, since the Unix epoch.
     created: Duration,
     /// Number of times that the session was restored. It keeps the ids of its streams apart.
@@ -204,6 +205,9 @@ impl SessionRecord {
         o.str("caller", &self.caller);
         if let Some(generation) = self.generation {
             o.str("generation", &generation.to_string());
+        }
+        if let Some(view) = &self.view {
+            o.str("view", view);
         }
         o.int(
             "created",
@@ -226,6 +230,7 @@ impl SessionRecord {
         Some(SessionRecord {
             caller: json.get("caller")?.string()?,
             generation,
+            view: json.get("view").and_then(|view| view.string()),
             created: Duration::from_secs(json.get("created")?.u64()?),
             restores: u32::try_from(json.get("restores")?.u64()?).ok()?,
             params: json.get("initialize")?,
@@ -236,6 +241,10 @@ impl SessionRecord {
         let stored = Caller::new(self.caller.as_str());
         let stored = match self.generation {
             Some(generation) => stored.with_generation(generation),
+            None => stored,
+        };
+        let stored = match &self.view {
+            Some(view) => stored.in_view(view.as_str()),
             None => stored,
         };
         stored.same_principal(caller)
@@ -253,6 +262,7 @@ pub(super) async fn save(
         let record = SessionRecord {
             caller: caller.name().to_owned(),
             generation: caller.generation(),
+            view: caller.view().map(str::to_owned),
             created: since_epoch(),
             restores: 0,
             params: params.clone(),

@@ -17,8 +17,8 @@ use std::{
 };
 use tokio::sync::watch;
 use toolgate_core::{
-    Call, CallReporter, Caller, ClientCapabilities, ItemKind, ListRequest, Principal, RequestInfo,
-    Round, TraceContext,
+    Call, CallReporter, Caller, CallerAttributes, ClientCapabilities, ItemKind, ListRequest,
+    Principal, RequestInfo, Round, TraceContext,
 };
 use toolgate_protocol::{
     dialect::{self, Dialect},
@@ -106,6 +106,10 @@ impl RecoveryState {
         if let Some(who) = call.caller.principal() {
             o.raw("principal", &write_principal(who));
         }
+        let attributes = call.caller.attributes();
+        if !attributes.is_empty() {
+            o.raw("attributes", &Json::from_value(&attributes.to_value()));
+        }
         o.finish()
     }
 }
@@ -185,6 +189,10 @@ fn read_state(text: Vec<u8>, task: &ServerTask) -> Option<RecoveredCall> {
         principal.scopes = list("scopes")?;
         principal.actors = list("actors")?;
         caller = caller.with_principal(principal);
+    }
+    if let Some(attributes) = json.get("attributes") {
+        let (attributes, _) = attributes.to_value_and_loss();
+        caller = caller.with_attributes(CallerAttributes::from_value(&attributes));
     }
     let dialect = dialect::find(&text("revision")?)?;
     let since: u64 = text("since")?.parse().ok()?;

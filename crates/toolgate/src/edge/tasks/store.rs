@@ -38,6 +38,8 @@ pub(super) struct StoredTask {
     pub(super) caller: String,
     /// Caller generation: distinguishes successive owners of one caller name.
     pub(super) generation: Option<u64>,
+    /// View at whose endpoint the caller is.
+    pub(super) view: Option<String>,
     pub(super) form: TaskForm,
     pub(super) call: String,
     pub(super) tool: String,
@@ -194,6 +196,10 @@ impl StoredTask {
     /// Returns the owner of the task.
     pub(super) fn owner(&self) -> Caller {
         let owner = Caller::new(self.caller.as_str());
+        let owner = match &self.view {
+            Some(view) => owner.in_view(view.as_str()),
+            None => owner,
+        };
         match self.generation {
             Some(holder) => owner.with_generation(holder),
             None => owner,
@@ -202,7 +208,7 @@ impl StoredTask {
 
     fn json(&self, process: &str) -> Value {
         json!({
-            "process": process, "caller": self.caller, "holder": self.generation, "words": revision_name(self.form), "call": self.call, "tool": self.tool,
+            "process": process, "caller": self.caller, "holder": self.generation, "view": self.view, "words": revision_name(self.form), "call": self.call, "tool": self.tool,
             "created": self.created, "updated": self.updated, "life": self.lifetime_ms, "status": self.status.as_str(),
             "message": self.message, "size": self.response_bytes,
         })
@@ -215,6 +221,7 @@ impl StoredTask {
             caller: text("caller")?,
             // Absent in rows of older versions.
             generation: number("holder"),
+            view: text("view"),
             form: [TaskForm::Core, TaskForm::Extension]
                 .into_iter()
                 .find(|words| text("words").as_deref() == Some(revision_name(*words)))?,

@@ -81,7 +81,7 @@ fn rule() -> impl Strategy<Value = AccessRule> {
     all.prop_map(move |(tools, except, callers, when, then)| {
         let mut rule = AccessRule::new("rule", then, patterns(tools));
         rule.except = patterns(except);
-        rule.callers = patterns(callers);
+        rule.callers = callers.into_iter().collect();
         rule.when = when.map(|text| CelCondition::compile(text).unwrap());
         rule
     })

@@ -72,7 +72,7 @@ fn policy(dice: &mut SeededRng) -> (Table, AccessRules) {
                 .map(|(n, _)| GlobPattern::new(format!("files.t{n}")))
                 .collect(),
         );
-        rule.callers = vec![GlobPattern::new(format!("c{caller}"))];
+        rule.callers = [format!("c{caller}")].into_iter().collect();
         rule
     });
     let access = AccessRules::new(rules.collect()).default_action(RuleAction::Allow);

@@ -256,7 +256,7 @@ fn policy(dice: &mut SeededRng) -> (Vec<Vec<RuleAction>>, AccessRules) {
                 .map(|(n, _)| GlobPattern::new(format!("s.t{n}")))
                 .collect();
             let mut rule = AccessRule::new(format!("rule {}", rules.len()), then, tools);
-            rule.callers = vec![GlobPattern::new(format!("c{caller}"))];
+            rule.callers = [format!("c{caller}")].into_iter().collect();
             rules.push(rule);
         }
     }

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     args::ServerNames,
-    config::{Config, ConfigValue, NameGlob, ServerSettings},
+    config::{Config, ConfigRule, ConfigValue, NameGlob, ServerSettings},
     config_edit::ConfigDocument,
 };
 use std::{path::Path, process::ExitCode};
@@ -106,11 +106,9 @@ fn deduplicated(names: &[String]) -> impl Iterator<Item = &str> {
 /// Returns the rules that name one of the servers, with their lines.
 fn naming_rules(config: &Config, servers: &[String]) -> Option<String> {
     let named = |glob: &NameGlob| servers.iter().any(|name| glob.server() == Some(name));
-    let rules = (1..).zip(&config.rules);
-    let rules = rules.filter(|(_, rule)| rule.tools.iter().chain(&rule.except).any(named));
-    let rules: Vec<String> = rules
-        .map(|(n, rule)| format!("rule {n} (line {})", rule.line))
-        .collect();
+    let rules = config.rules.iter();
+    let rules = rules.filter(|rule| rule.tools.iter().chain(&rule.except).any(named));
+    let rules: Vec<String> = rules.map(ConfigRule::label).collect();
     (!rules.is_empty()).then(|| rules.join(", "))
 }
 

@@ -198,6 +198,7 @@ impl ServerTask {
         StoredTask {
             caller: self.owner.name().to_owned(),
             generation: self.owner.generation(),
+            view: self.owner.view().map(str::to_owned),
             form: self.form,
             call: self.call.to_string(),
             tool: self.tool.clone(),
