@@ -1,6 +1,6 @@
 //! The files in operations/: the program accepts the configs in them, and their ports and files fit together.
 
-use crate::help::{TempDir, output, toolgate};
+use crate::help::{TempDir, TestAuthority, output, toolgate};
 use std::{fs, path::PathBuf};
 
 fn folder() -> PathBuf {
@@ -10,6 +10,12 @@ fn folder() -> PathBuf {
 /// Runs `toolgate check` with the variables that the files set for a gateway.
 fn check(config: &str, database: &str) {
     let data = TempDir::new("operations");
+    // The certificate of a secret.
+    let issued = TestAuthority::new().issue(&["tools.example.com"]);
+    issued.write(data.path());
+    let config = &config
+        .replace("/etc/toolgate-tls/tls.crt", "cert.pem")
+        .replace("/etc/toolgate-tls/tls.key", "key.pem");
     let file = data.write("toolgate.toml", config);
     let mut check = toolgate();
     check.env("TOOLGATE_DATABASE_URL", database);
