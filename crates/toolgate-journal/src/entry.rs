@@ -3,17 +3,24 @@
 use crate::error::Error;
 use serde_json::Value;
 use std::borrow::Cow;
+use std::cmp::Ordering;
 use std::fmt::Write as _;
 use std::ops::Range;
 use toolgate_protocol::json::rfc8785::{self, NonCanonicalValue};
 
-/// Field names that the journal fills in itself.
-const RESERVED_FIELDS: [&str; 10] = [
-    "boot", "chain", "ev", "h", "mono", "prev", "seg", "seq", "ts", "v",
-];
+/// Returns whether the journal fills in a field of this name itself.
+fn is_reserved(name: &str) -> bool {
+    matches!(
+        name,
+        "boot" | "chain" | "ev" | "h" | "mono" | "prev" | "seg" | "seq" | "ts" | "v"
+    )
+}
 
 /// Initial capacity for the values of an entry, in bytes.
-const TYPICAL_TEXT_BYTES: usize = 1024;
+const TYPICAL_TEXT_BYTES: usize = 512;
+
+/// Initial capacity for the trusted values of an entry, in bytes.
+const TYPICAL_TRUSTED_BYTES: usize = 512;
 
 /// Initial capacity for the fields of an entry.
 const TYPICAL_FIELDS: usize = 24;
@@ -114,8 +121,11 @@ impl From<&'static str> for AuditEvent {
 pub struct AuditEntry {
     /// Event type of the audit entry.
     pub event: AuditEvent,
-    /// The values of all fields as canonical JSON, one after the other.
-    pub(crate) text: String,
+    /// The values of most fields as canonical JSON, one after the other.
+    text: String,
+    /// The values that the program itself chose, such as digests and numbers, in the same form.
+    trusted: String,
+    /// The fields in canonical order.
     pub(crate) fields: Vec<EntryField>,
     /// The first value without a canonical form.
     invalid: Option<NonCanonicalValue>,
@@ -125,7 +135,45 @@ pub struct AuditEntry {
 #[derive(Clone, Debug)]
 pub(crate) struct EntryField {
     pub(crate) name: Cow<'static, str>,
+    prefix: NamePrefix,
+    /// True if the name needs no escapes.
+    is_plain: bool,
     value: Range<usize>,
+    /// True if the value stands in the text of trusted values.
+    is_trusted: bool,
+}
+
+/// First eight bytes of a field name. Most names differ in them, so that comparing two names takes one instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct NamePrefix(u64);
+
+impl NamePrefix {
+    const NON_ASCII: u64 = 0x8080_8080_8080_8080;
+
+    pub(crate) const fn of(name: &str) -> Self {
+        let (bytes, mut prefix, mut at) = (name.as_bytes(), 0, 0);
+        while at < 8 {
+            let byte = if at < bytes.len() { bytes[at] } else { 0 };
+            prefix = prefix << 8 | byte as u64;
+            at += 1;
+        }
+        Self(prefix)
+    }
+
+    /// Compares two names in canonical order. Beyond ASCII, that is not the order of the bytes.
+    pub(crate) fn compare((a, name): (Self, &str), (b, other): (Self, &str)) -> Ordering {
+        if a != b && (a.0 | b.0) & Self::NON_ASCII == 0 {
+            return a.cmp(&b);
+        }
+        rfc8785::compare_keys(name, other)
+    }
+}
+
+impl EntryField {
+    /// Compares the name with another one, in canonical order.
+    pub(crate) fn compare_name(&self, prefix: NamePrefix, name: &str) -> Ordering {
+        NamePrefix::compare((self.prefix, &self.name), (prefix, name))
+    }
 }
 
 impl AuditEntry {
@@ -134,6 +182,7 @@ impl AuditEntry {
         Self {
             event: event.into(),
             text: String::with_capacity(TYPICAL_TEXT_BYTES),
+            trusted: String::with_capacity(TYPICAL_TRUSTED_BYTES),
             fields: Vec::with_capacity(TYPICAL_FIELDS),
             invalid: None,
         }
@@ -144,6 +193,31 @@ impl AuditEntry {
     pub fn with(self, name: impl Into<Cow<'static, str>>, value: impl Into<Value>) -> Self {
         let value = value.into();
         self.with_written(name, |text| rfc8785::write(text, &value))
+    }
+
+    /// Adds or replaces a field of the audit entry: a text.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn with_text(self, name: impl Into<Cow<'static, str>>, value: &str) -> Self {
+        self.with_written(name, |text| {
+            rfc8785::write_string(text, value);
+            Ok(())
+        })
+    }
+
+    /// Adds or replaces a field of the audit entry: a text that the program itself chose, such as a digest or a keyword.
+    /// [`AuditEntry::values`] leaves it out.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn with_trusted_text(self, name: impl Into<Cow<'static, str>>, value: &str) -> Self {
+        self.with_trusted(name, |text| rfc8785::write_string(text, value))
+    }
+
+    /// Adds or replaces a field of the audit entry: a number up to 2^53 - 1; a larger one becomes that.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn with_number(self, name: impl Into<Cow<'static, str>>, value: u64) -> Self {
+        self.with_trusted(name, |text| rfc8785::write_number(text, value))
     }
 
     /// Adds or replaces a field of the audit entry: an array of objects, whose member names are in canonical order.
@@ -182,12 +256,51 @@ impl AuditEntry {
         if let Err(why) = write(&mut self.text) {
             self.invalid.get_or_insert(why);
         }
-        let (name, value) = (name.into(), start..self.text.len());
-        match self.fields.iter_mut().find(|field| field.name == name) {
-            Some(field) => field.value = value,
-            None => self.fields.push(EntryField { name, value }),
-        }
+        let value = start..self.text.len();
+        self.set_field(name.into(), value, false);
         self
+    }
+
+    fn with_trusted(
+        mut self,
+        name: impl Into<Cow<'static, str>>,
+        write: impl FnOnce(&mut String),
+    ) -> Self {
+        let start = self.trusted.len();
+        write(&mut self.trusted);
+        let value = start..self.trusted.len();
+        self.set_field(name.into(), value, true);
+        self
+    }
+
+    /// Adds or replaces a field; the fields stay in canonical order.
+    fn set_field(&mut self, name: Cow<'static, str>, value: Range<usize>, is_trusted: bool) {
+        let found = self.find(&name);
+        let field = EntryField {
+            prefix: NamePrefix::of(&name),
+            is_plain: name
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_'),
+            name,
+            value,
+            is_trusted,
+        };
+        match found {
+            Ok(at) => self.fields[at] = field,
+            Err(at) => self.fields.insert(at, field),
+        }
+    }
+
+    /// Returns the position of a field, or the one at which it would stand.
+    fn find(&self, name: &str) -> Result<usize, usize> {
+        let prefix = NamePrefix::of(name);
+        // Most entries are made in canonical order.
+        match self.fields.last() {
+            Some(last) if last.compare_name(prefix, name).is_lt() => Err(self.fields.len()),
+            _ => self
+                .fields
+                .binary_search_by(|field| field.compare_name(prefix, name)),
+        }
     }
 
     /// Returns the value of a field of the audit entry.
@@ -197,15 +310,37 @@ impl AuditEntry {
 
     /// Returns the value of a field as canonical JSON.
     pub(crate) fn raw(&self, name: &str) -> Option<&str> {
-        let field = self.fields.iter().find(|field| field.name == name)?;
-        Some(self.value(field))
+        let at = self.find(name).ok()?;
+        self.fields.get(at).map(|field| self.value(field))
     }
 
     pub(crate) fn value(&self, field: &EntryField) -> &str {
-        self.text.get(field.value.clone()).unwrap_or_default()
+        let text = match field.is_trusted {
+            true => &self.trusted,
+            false => &self.text,
+        };
+        text.get(field.value.clone()).unwrap_or_default()
     }
 
-    /// Returns the canonical JSON of all values, one after the other. It holds whatever a value holds.
+    /// Appends a field as a member of the record, and a comma.
+    pub(crate) fn write_field(&self, field: &EntryField, out: &mut String) {
+        match field.is_plain {
+            true => {
+                out.push('"');
+                out.push_str(&field.name);
+                out.push_str("\":");
+            }
+            false => {
+                rfc8785::write_string(out, &field.name);
+                out.push(':');
+            }
+        }
+        out.push_str(self.value(field));
+        out.push(',');
+    }
+
+    /// Returns the canonical JSON of all values that are not trusted, one after the other. It holds whatever such a value
+    /// holds.
     #[doc(hidden)]
     pub fn values(&self) -> &str {
         &self.text
@@ -218,7 +353,12 @@ impl AuditEntry {
         let mut edited = Self::new(self.event);
         edited.invalid = self.invalid.clone();
         for field in &self.fields {
-            let value = serde_json::from_str(self.value(field));
+            let value = self.value(field);
+            if field.is_trusted {
+                edited = edited.with_trusted(field.name.clone(), |text| text.push_str(value));
+                continue;
+            }
+            let value = serde_json::from_str(value);
             let mut value: Value = value.unwrap_or_default();
             edit_strings(&mut value, edit);
             edited = edited.with(field.name.clone(), value);
@@ -253,9 +393,13 @@ fn edit_strings(value: &mut Value, edit: &dyn Fn(&str) -> Option<String>) {
     }
 }
 
-/// Validated entry, ready to be added to a chain: its fields are in canonical order.
+/// Validated entry, ready to be added to a chain.
 #[derive(Debug)]
-pub(crate) struct ValidatedEntry(pub(crate) AuditEntry);
+pub(crate) struct ValidatedEntry {
+    pub(crate) entry: AuditEntry,
+    /// Upper bound of the record's size in bytes, without the fields that the chain adds.
+    size: usize,
+}
 
 /// Entry that could not be queued, and the reason.
 #[derive(Debug)]
@@ -280,76 +424,83 @@ impl ValidatedEntry {
     /// Validates an entry of a caller.
     pub(crate) fn validate(entry: AuditEntry, limit: usize) -> Result<Self, Box<RejectedEntry>> {
         match check_event(&entry) {
-            Ok(()) => Self::order(entry, limit),
+            Ok(()) => Self::bounded(entry, limit),
             Err(error) => Err(Box::new(RejectedEntry { entry, error })),
         }
     }
 
-    /// Brings the fields of an entry of the journal into order.
+    /// Validates the fields of an entry of the journal.
     pub(crate) fn serialize(entry: AuditEntry, limit: usize) -> Result<Self, Error> {
-        Self::order(entry, limit).map_err(|rejected| rejected.error)
+        Self::bounded(entry, limit).map_err(|rejected| rejected.error)
     }
 
-    fn order(mut entry: AuditEntry, limit: usize) -> Result<Self, Box<RejectedEntry>> {
+    fn bounded(entry: AuditEntry, limit: usize) -> Result<Self, Box<RejectedEntry>> {
         if let Err(error) = check_fields(&entry) {
             return Err(Box::new(RejectedEntry { entry, error }));
         }
-        let order = |a: &EntryField, b: &EntryField| rfc8785::compare_keys(&a.name, &b.name);
-        entry.fields.sort_unstable_by(order);
-        let mut ready = Self(entry);
-        ready.shorten(limit.saturating_sub(RESERVED_HEAD_BYTES));
+        let size = record_size(&entry);
+        let mut ready = Self { entry, size };
+        let room = limit.saturating_sub(RESERVED_HEAD_BYTES);
+        if size > room {
+            shorten(&mut ready.entry, room);
+            ready.size = record_size(&ready.entry);
+        }
         Ok(ready)
     }
 
     pub(crate) fn event(&self) -> AuditEvent {
-        self.0.event
+        self.entry.event
     }
 
     /// Returns the call id of the entry, a quoted string.
     pub(crate) fn call(&self) -> Option<&str> {
-        self.0.raw("call")
+        self.entry.raw("call")
     }
 
     /// Returns an upper bound of the record's size in bytes, without the fields that the chain adds.
     pub(crate) fn size(&self) -> usize {
-        // Escapes can make names up to six times as long.
-        let fields = self.0.fields.iter();
-        fields
-            .map(|field| field.name.len() * 6 + field.value.len() + 4)
-            .sum()
+        self.size
     }
+}
 
-    /// Replaces values by their length until the record fits: first the bulky fields, then the longest ones.
-    fn shorten(&mut self, room: usize) {
-        for bulky in [true, false] {
-            while self.size() > room {
-                let AuditEntry { fields, text, .. } = &mut self.0;
-                let longest = fields.iter_mut().filter(|field| {
-                    field.name != "call" && (!bulky || BULKY_FIELDS.contains(&&*field.name))
-                });
-                match longest.max_by_key(|field| field.value.len()) {
-                    Some(field) if field.value.len() > 64 => {
-                        field.value = push_marker(text, field.value.len());
-                    }
-                    _ => break,
-                }
+/// Returns an upper bound of the record's size in bytes, without the fields that the chain adds.
+fn record_size(entry: &AuditEntry) -> usize {
+    // Escapes can make names up to six times as long.
+    let fields = entry.fields.iter();
+    fields
+        .map(|field| field.name.len() * 6 + field.value.len() + 4)
+        .sum()
+}
+
+/// Replaces values by their length until the record fits: first the bulky fields, then the longest ones.
+fn shorten(entry: &mut AuditEntry, room: usize) {
+    for bulky in [true, false] {
+        while record_size(entry) > room {
+            let fields = entry.fields.iter().filter(|field| {
+                field.name != "call" && (!bulky || BULKY_FIELDS.contains(&&*field.name))
+            });
+            let longest = fields.max_by_key(|field| field.value.len());
+            match longest.map(|field| (field.name.clone(), field.value.len())) {
+                Some((name, length)) if length > 64 => set_omitted(entry, name, length),
+                _ => break,
             }
         }
-        if self.size() > room {
-            self.keep_only_the_call();
-        }
     }
+    let all = record_size(entry);
+    if all > room {
+        // Thousands of small fields or huge names still exceed the limit.
+        entry.fields.retain(|field| field.name == "call");
+        set_omitted(entry, "omitted".into(), all);
+    }
+}
 
-    /// Drops all fields except `call`, if thousands of small fields or huge names still exceed the limit.
-    fn keep_only_the_call(&mut self) {
-        let all = self.size();
-        let AuditEntry { fields, text, .. } = &mut self.0;
-        fields.retain(|field| field.name == "call");
-        fields.push(EntryField {
-            name: "omitted".into(),
-            value: push_marker(text, all),
-        });
-    }
+/// Replaces a value by its length in bytes.
+fn set_omitted(entry: &mut AuditEntry, name: Cow<'static, str>, length: usize) {
+    let start = entry.trusted.len();
+    // Writing to a string cannot fail.
+    let _ = write!(entry.trusted, "\"[omitted: {length} bytes]\"");
+    let value = start..entry.trusted.len();
+    entry.set_field(name, value, true);
 }
 
 fn check_event(entry: &AuditEntry) -> Result<(), Error> {
@@ -373,7 +524,7 @@ fn check_event(entry: &AuditEntry) -> Result<(), Error> {
 
 fn check_fields(entry: &AuditEntry) -> Result<(), Error> {
     let mut names = entry.fields.iter().map(|field| &*field.name);
-    if let Some(name) = names.find(|name| RESERVED_FIELDS.contains(name)) {
+    if let Some(name) = names.find(|name| is_reserved(name)) {
         return Err(Error::entry(format!(
             "the field name `{name}` is reserved for the journal; choose another name"
         )));
@@ -382,14 +533,6 @@ fn check_fields(entry: &AuditEntry) -> Result<(), Error> {
         Some(why) => Err(Error::entry(why.to_string())),
         None => Ok(()),
     }
-}
-
-/// Appends the replacement of an omitted value, and returns its place.
-fn push_marker(text: &mut String, length: usize) -> Range<usize> {
-    let start = text.len();
-    // Writing to a string cannot fail.
-    let _ = write!(text, "\"[omitted: {length} bytes]\"");
-    start..text.len()
 }
 
 fn check_call(entry: &AuditEntry) -> Result<(), Error> {
@@ -419,10 +562,15 @@ mod tests {
             .with("res", "y".repeat(100))
             .with("note", "z".repeat(500));
         let ready = ValidatedEntry::validate(entry, 2048).unwrap();
-        let raw = |name| ready.0.raw(name).unwrap();
+        let raw = |name| ready.entry.raw(name).unwrap();
         assert_eq!(raw("args"), "\"[omitted: 5002 bytes]\"");
         assert!(raw("note").contains("zzz") && raw("res").contains("yyy"));
-        let names: Vec<&str> = ready.0.fields.iter().map(|field| &*field.name).collect();
+        let names: Vec<&str> = ready
+            .entry
+            .fields
+            .iter()
+            .map(|field| &*field.name)
+            .collect();
         assert_eq!(names, ["args", "note", "res"]);
     }
 
@@ -443,8 +591,67 @@ mod tests {
     }
 
     #[test]
+    fn fields_stand_in_canonical_order() {
+        let names = [
+            "",
+            "a",
+            "a\0",
+            "ab",
+            "abcdefgh",
+            "abcdefgha",
+            "abcdefghb",
+            "abcdefghi",
+            "b",
+            "\u{80}",
+            "ö",
+            "öb",
+            "\u{1f600}",
+            "\u{1f600}a",
+            "\u{e000}",
+            "\u{fb33}",
+            "\u{ffff}",
+            "abcdefgö",
+            "abcdefg\u{1f600}",
+            "abcdefg\u{fb33}",
+            "say \"so\"",
+        ];
+        for first in names {
+            for second in names {
+                let order = NamePrefix::compare(
+                    (NamePrefix::of(first), first),
+                    (NamePrefix::of(second), second),
+                );
+                assert_eq!(
+                    order,
+                    rfc8785::compare_keys(first, second),
+                    "{first} {second}"
+                );
+            }
+        }
+        let entry = names
+            .iter()
+            .rev()
+            .chain(&names)
+            .fold(AuditEntry::new(AuditEvent::DENY), |entry, name| {
+                entry.with(*name, 1)
+            });
+        assert_eq!(entry.fields.len(), names.len());
+        let written = entry
+            .fields
+            .iter()
+            .fold(String::from("{"), |mut text, field| {
+                entry.write_field(field, &mut text);
+                text
+            });
+        let read = rfc8785::read_object(format!("{}}}", written.trim_end_matches(',')).as_bytes());
+        assert!(read.is_ok(), "{written}");
+    }
+
+    #[test]
     fn rejects_reserved_names() {
-        for name in RESERVED_FIELDS {
+        for name in [
+            "boot", "chain", "ev", "h", "mono", "prev", "seg", "seq", "ts", "v",
+        ] {
             assert!(
                 ValidatedEntry::validate(AuditEntry::new(AuditEvent::DENY).with(name, 1), 4096)
                     .is_err(),

@@ -287,7 +287,7 @@ impl AuditJournal {
         };
         self.queue.push(queued, urgency).map_err(|rejected| {
             let (queued, error) = *rejected;
-            let entry = queued.record.0;
+            let entry = queued.record.entry;
             Box::new(RejectedEntry { entry, error })
         })
     }

@@ -1,10 +1,9 @@
 //! Records: an entry, its position in the chain, and the hash over both.
 
-use crate::entry::{AuditEntry, EntryField, RESERVED_HEAD_BYTES, ValidatedEntry};
+use crate::entry::{AuditEntry, EntryField, NamePrefix, RESERVED_HEAD_BYTES, ValidatedEntry};
 use crate::error::Error;
 use crate::options::MAX_RECORD_BYTES;
 use ring::digest;
-use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 use toolgate_protocol::{hex, json::rfc8785};
@@ -15,17 +14,44 @@ const DOMAIN: &[u8] = b"toolgate-journal-record-v1\n";
 /// `prev` of the first record.
 const GENESIS_PREV: &str = "0000000000000000000000000000000000000000000000000000000000000000";
 
-/// Value of a member that the chain adds.
-enum HeadValue<'a> {
-    Text(&'a str),
-    Number(u64),
-}
-
-/// The member of the hash, up to its digits.
-const HASH_MEMBER: &str = "\"h\":\"";
-
 /// Version of the record format, the member `v`.
 const FORMAT_VERSION: u64 = 1;
+
+/// Member that the chain adds to a record.
+#[derive(Clone, Copy)]
+enum HeadMember {
+    Boot,
+    Chain,
+    Event,
+    Hash,
+    Monotonic,
+    PreviousHash,
+    Segment,
+    Sequence,
+    Timestamp,
+    Version,
+}
+
+/// The members that the chain adds, in canonical order.
+const HEAD: [(&str, NamePrefix, HeadMember); 10] = [
+    head_member("boot", HeadMember::Boot),
+    head_member("chain", HeadMember::Chain),
+    head_member("ev", HeadMember::Event),
+    head_member("h", HeadMember::Hash),
+    head_member("mono", HeadMember::Monotonic),
+    head_member("prev", HeadMember::PreviousHash),
+    head_member("seg", HeadMember::Segment),
+    head_member("seq", HeadMember::Sequence),
+    head_member("ts", HeadMember::Timestamp),
+    head_member("v", HeadMember::Version),
+];
+
+const fn head_member(
+    name: &'static str,
+    member: HeadMember,
+) -> (&'static str, NamePrefix, HeadMember) {
+    (name, NamePrefix::of(name), member)
+}
 
 /// End of the hash chain: everything that the next record refers to.
 #[derive(Debug)]
@@ -63,73 +89,67 @@ impl ChainTip {
         self.last_seq += 1;
         out.reserve(RESERVED_HEAD_BYTES + entry.size());
         let start = out.len();
-        let digits = self.write_record(entry, out);
+        let split = self.write_unhashed(entry, out);
         let hash = hash(
-            out.get(start..digits - HASH_MEMBER.len())
-                .unwrap_or_default(),
-            out.get(digits + GENESIS_PREV.len() + "\",".len()..)
-                .unwrap_or_default(),
+            out.get(start..split).unwrap_or_default(),
+            out.get(split..).unwrap_or_default(),
         );
-        out.replace_range(digits..digits + hash.len(), &hash);
+        out.insert_str(split, &["\"h\":\"", &hash, "\","].concat());
         out.push('\n');
         self.last_hash = hash;
     }
 
-    /// Writes the record with zeros for its hash, and returns their offset. A member always follows `h`.
-    fn write_record(&self, entry: &ValidatedEntry, out: &mut String) -> usize {
-        let mut digits = out.len();
+    /// Writes the record without its hash, and returns the offset at which the hash stands. A member always follows it.
+    fn write_unhashed(&self, entry: &ValidatedEntry, out: &mut String) -> usize {
+        let entry = &entry.entry;
+        let mut split = out.len();
         out.push('{');
-        let mut fields = entry.0.fields.iter().peekable();
+        let mut fields = entry.fields.iter().peekable();
         // Both are in canonical order.
-        for (name, value) in self.head(entry) {
-            let is_before = |field: &&EntryField| rfc8785::compare_keys(&field.name, name).is_lt();
+        for (name, prefix, member) in HEAD {
+            let is_before = |field: &&EntryField| field.compare_name(prefix, name).is_lt();
             while let Some(field) = fields.next_if(is_before) {
-                write_field(&entry.0, field, out);
+                entry.write_field(field, out);
             }
-            rfc8785::write_string(out, name);
-            out.push(':');
-            if name == "h" {
-                digits = out.len() + 1;
+            match member {
+                HeadMember::Boot => push_text(out, name, &self.boot),
+                HeadMember::Chain => push_text(out, name, &self.chain),
+                HeadMember::Event => push_text(out, name, entry.event.as_str()),
+                HeadMember::Hash => split = out.len(),
+                HeadMember::Monotonic => push_number(out, name, mono_us()),
+                HeadMember::PreviousHash => push_text(out, name, &self.last_hash),
+                HeadMember::Segment => push_number(out, name, self.seg),
+                HeadMember::Sequence => push_number(out, name, self.last_seq),
+                HeadMember::Timestamp => push_number(out, name, utc_us()),
+                HeadMember::Version => push_number(out, name, FORMAT_VERSION),
             }
-            match value {
-                HeadValue::Text(text) => rfc8785::write_string(out, text),
-                // Writing to a string cannot fail.
-                HeadValue::Number(number) => _ = write!(out, "{number}"),
-            }
-            out.push(',');
         }
-        for field in fields {
-            write_field(&entry.0, field, out);
-        }
+        fields.for_each(|field| entry.write_field(field, out));
         out.pop();
         out.push('}');
-        digits
-    }
-
-    /// Returns the members that the chain adds, in canonical order.
-    fn head<'a>(&'a self, entry: &ValidatedEntry) -> [(&'static str, HeadValue<'a>); 10] {
-        use HeadValue::{Number, Text};
-        [
-            ("boot", Text(&self.boot)),
-            ("chain", Text(&self.chain)),
-            ("ev", Text(entry.event().as_str())),
-            ("h", Text(GENESIS_PREV)),
-            ("mono", Number(mono_us())),
-            ("prev", Text(&self.last_hash)),
-            ("seg", Number(self.seg)),
-            ("seq", Number(self.last_seq)),
-            ("ts", Number(utc_us())),
-            ("v", Number(FORMAT_VERSION)),
-        ]
+        split
     }
 }
 
-/// Writes a member of an entry, and a comma.
-fn write_field(entry: &AuditEntry, field: &EntryField, out: &mut String) {
-    rfc8785::write_string(out, &field.name);
-    out.push(':');
-    out.push_str(entry.value(field));
+/// Appends a member with a text that needs no escapes, and a comma.
+fn push_text(out: &mut String, name: &str, text: &str) {
+    push_name(out, name);
+    out.push('"');
+    out.push_str(text);
+    out.push_str("\",");
+}
+
+/// Appends a member with a number, and a comma.
+fn push_number(out: &mut String, name: &str, number: u64) {
+    push_name(out, name);
+    rfc8785::write_number(out, number);
     out.push(',');
+}
+
+fn push_name(out: &mut String, name: &str) {
+    out.push('"');
+    out.push_str(name);
+    out.push_str("\":");
 }
 
 /// Returns the time in UTC, in microseconds since the Unix epoch.

@@ -1,15 +1,23 @@
 //! Hexadecimal text of digests and keys.
 
-const DIGITS: &[u8; 16] = b"0123456789abcdef";
+/// The two digits of each byte.
+const PAIRS: [[u8; 2]; 256] = {
+    let digits = *b"0123456789abcdef";
+    let mut pairs = [[0; 2]; 256];
+    let mut byte = 0;
+    while byte < pairs.len() {
+        pairs[byte] = [digits[byte / 16], digits[byte % 16]];
+        byte += 1;
+    }
+    pairs
+};
 
 /// Encodes bytes as lower-case hexadecimal digits.
 pub fn encode(bytes: &[u8]) -> String {
-    let mut text = String::with_capacity(bytes.len() * 2);
-    for byte in bytes {
-        text.push(char::from(DIGITS[usize::from(byte >> 4)]));
-        text.push(char::from(DIGITS[usize::from(byte & 15)]));
-    }
-    text
+    let pairs = bytes.iter().map(|byte| PAIRS[usize::from(*byte)]);
+    let text = pairs.collect::<Vec<_>>().into_flattened();
+    // The digits are ASCII.
+    String::from_utf8(text).unwrap_or_default()
 }
 
 /// Decodes hexadecimal digits in either case; `None` for other text.

@@ -67,6 +67,23 @@ pub fn write_string(out: &mut String, text: &str) {
     write_short(out, text);
 }
 
+/// Appends a canonical JSON number: `number`, or the largest canonical integer if that is smaller.
+pub fn write_number(out: &mut String, number: u64) {
+    let mut left = number.min(MAX_INTEGER);
+    let mut digits = [0; 16];
+    let mut at = digits.len();
+    // An integer within 2^53 has at most 16 digits.
+    for digit in digits.iter_mut().rev() {
+        *digit = b'0' + (left % 10) as u8;
+        left /= 10;
+        at -= 1;
+        if left == 0 {
+            break;
+        }
+    }
+    out.push_str(std::str::from_utf8(&digits[at..]).unwrap_or_default());
+}
+
 /// Compares object keys by UTF-16 code units, which is the member order of [RFC 8785]. That differs from the order of
 /// bytes only between characters beyond U+FFFF, whose surrogates come first, and those from U+E000 to U+FFFF.
 ///

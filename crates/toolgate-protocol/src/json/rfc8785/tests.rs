@@ -31,6 +31,27 @@ fn writes_the_canonical_form() {
     check(json!(9007199254740991_u64), "9007199254740991");
 }
 
+#[test]
+fn writes_numbers_like_values() {
+    for number in [
+        0,
+        7,
+        10,
+        99,
+        100,
+        1_234_567_890,
+        MAX_INTEGER - 1,
+        MAX_INTEGER,
+    ] {
+        let mut out = String::new();
+        write_number(&mut out, number);
+        assert_eq!(Ok(out), to_string(&json!(number)));
+    }
+    let mut out = String::new();
+    write_number(&mut out, u64::MAX);
+    assert_eq!(out, MAX_INTEGER.to_string());
+}
+
 // The example of RFC 8785, section 3.2.3: U+1F600 sorts before U+FB33.
 #[test]
 fn keys_sort_by_utf16() {
