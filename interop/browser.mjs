@@ -37,12 +37,23 @@
 //   {do: "see", at, holds}         waits until what the selector finds is visible with TEXT in it; says its text
 //   {do: "hidden", at}             waits until nothing that the selector finds is visible
 //   {do: "click", at}              presses it
+//   {do: "go", to}                 sets the part of the address after #
+//   {do: "size", width, height}    makes the window so large; says how wide the page is
+//   {do: "colors", scheme}         prefers "light" or "dark"
+//   {do: "select", at, value}      chooses an option
+//   {do: "count", at}              says how many elements the selector finds
+//   {do: "view", path}             takes a screenshot of what the window shows
+//   {do: "axe", page}              says what axe-core finds wrong on the page
+//   {do: "frames", count}          says the median, 95th percentile and longest time between so many frames
+//   {do: "usable", at}             loads the page again; says the times of its first paint and until the selector finds something
+//   {do: "attack", url}            opens a page of another origin beside this one; says what it tried
 //   {do: "fill", at, text}         writes a text into a field
 //   {do: "read_through", at}       scrolls that text to its end, a screenful at a time; says the text
 //   {do: "rows", at, names}        says these attributes and the text of everything that the selector finds
 //   {do: "no_notifications"}       loads the page anew, hidden, with notifications that are allowed and whose constructor throws
 //   {do: "links"}                  says in which states the connection was since then
 //   {do: "wait"}                   prints "waiting" and goes on when a line comes on standard input
+import { readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { job, need, say } from './job.mjs';
 
@@ -56,7 +67,7 @@ const browser = await chromium.launch({
     ...(job.near ? ['--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1'] : [])
   ]
 });
-const page = await browser.newPage({ viewport: { width: 1100, height: 900 } });
+const page = await (await browser.newContext({ viewport: { width: 1100, height: 900 } })).newPage();
 page.setDefaultTimeout(LIMIT);
 page.on('console', m => m.type() === 'error' && say('page_error', { text: m.text() }));
 page.on('dialog', dialog => dialog.accept());
@@ -250,11 +261,15 @@ const acts = {
   },
   async offered({ name }) {
     await open('tools');
+    // Only the rows in view exist.
+    await page.locator('#tools-filter').fill(name);
     const found = page.locator(`[data-tool="${name}"]`);
     await found.waitFor();
-    await found.locator('summary').first().click();
-    await found.locator('.facts').waitFor();
-    return { text: await found.innerText() };
+    const row = await found.innerText();
+    await found.locator('button.open').click();
+    const detail = page.locator('[data-tool-detail]');
+    await detail.locator('.facts').waitFor();
+    return { text: `${row}\n${await detail.innerText()}` };
   },
   async pin({ name, holds }) {
     await open('changes');
@@ -316,7 +331,8 @@ const acts = {
   async see({ at, holds }) {
     const found = page.locator(at, { hasText: holds ?? '' }).first();
     await found.waitFor({ state: 'visible' });
-    return { text: await found.innerText() };
+    // A part of a drawing has no innerText.
+    return { text: await found.evaluate(node => node.innerText ?? node.textContent) };
   },
   async hidden({ at }) {
     await page.locator(at).first().waitFor({ state: 'hidden' });
@@ -340,6 +356,71 @@ const acts = {
       }
     });
     return { text: await text.innerText() };
+  },
+  async go({ to }) {
+    await page.evaluate(to => { location.hash = to; }, to);
+    return {};
+  },
+  async size({ width, height = 900 }) {
+    await page.setViewportSize({ width, height });
+    return { width, wide: await page.evaluate(() => document.documentElement.scrollWidth), at: await page.evaluate(() => location.hash) };
+  },
+  async colors({ scheme }) {
+    await page.emulateMedia({ colorScheme: scheme });
+    return {};
+  },
+  async select({ at, value }) {
+    await page.locator(at).first().selectOption(value);
+    return {};
+  },
+  async count({ at }) {
+    return { count: await page.locator(at).count() };
+  },
+  async view({ path }) {
+    await page.screenshot({ path });
+    return { path };
+  },
+  async axe({ page: name }) {
+    if (!await page.evaluate(() => 'axe' in window)) await page.evaluate(readFileSync(need.resolve('axe-core/axe.min.js'), 'utf8'));
+    const found = await page.evaluate(async () => {
+      const { violations } = await window.axe.run(document, { resultTypes: ['violations'] });
+      return violations.map(one => ({ id: one.id, impact: one.impact, nodes: one.nodes.slice(0, 3).map(node => node.html.slice(0, 200)) }));
+    });
+    return { page: name, violations: found };
+  },
+  async frames({ count }) {
+    // The times between frames of the page, in milliseconds.
+    return page.evaluate(count => new Promise(done => {
+      const times = [];
+      let last = performance.now();
+      const next = now => {
+        times.push(now - last);
+        last = now;
+        if (times.length < count) { requestAnimationFrame(next); return; }
+        times.sort((a, b) => a - b);
+        const at = part => Math.round(times[Math.floor(part * (times.length - 1))]);
+        done({ median: at(0.5), p95: at(0.95), longest: at(1) });
+      };
+      requestAnimationFrame(next);
+    }), count);
+  },
+  async usable({ at }) {
+    // Loads the page again, and measures its first paint and the time until that is there.
+    await page.reload();
+    await page.locator(at).first().waitFor();
+    return page.evaluate(() => ({
+      paint: Math.round(performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? 0), ready: Math.round(performance.now())
+    }));
+  },
+  async attack({ url }) {
+    // A page of another origin, in the browser that is logged in.
+    const other = await page.context().newPage();
+    other.setDefaultTimeout(LIMIT);
+    await other.goto(url);
+    await other.locator('#done').waitFor({ state: 'attached' });
+    const tries = await other.evaluate(() => window.tries);
+    await other.close();
+    return { tries };
   },
   async rows({ at, names }) {
     return {

@@ -611,6 +611,13 @@ pub(crate) enum ExportFormat {
     Cef,
 }
 
+impl ExportFormat {
+    /// Reads the name of a format.
+    pub(crate) fn read(name: &str) -> Option<ExportFormat> {
+        <ExportFormat as clap::ValueEnum>::from_str(name, false).ok()
+    }
+}
+
 /// Parses the command line of this process. Wrong usage exits with code 2, `--help` and `--version` with 0.
 pub(crate) fn parse() -> Cli {
     Cli::from_args(std::env::args_os()).unwrap_or_else(|error| error.exit())

@@ -4,6 +4,7 @@ use super::{
     admin::AdminSection,
     audit::AuditSection,
     auth::AuthSection,
+    console::ConsoleSettings,
     limits::GatewayLimits,
     network::{HostName, ListenAddress, OriginName},
     pins::PinSettings,
@@ -57,6 +58,8 @@ pub(super) struct ConfigFile {
     pub(super) admin: AdminSection,
     /// Metrics and traces.
     pub(super) telemetry: TelemetrySection,
+    /// Web console.
+    pub(super) console: ConsoleSettings,
     /// Limits. The name of a key says its unit: bytes, seconds or milliseconds; all others are counts.
     pub(super) limits: GatewayLimits,
     /// State that several gateways share.

@@ -12,6 +12,7 @@ mod claim_mapping;
 mod client_registration;
 mod config_file;
 mod config_value;
+mod console;
 mod data;
 mod default_name;
 mod env_name;
@@ -69,6 +70,7 @@ pub(crate) use client_registration::{
     ClientCredential, ClientRegistration, PreregisteredClient, SignInParty,
 };
 pub(crate) use config_value::{ConfigValue, MAX_SECRET_FILE_BYTES};
+pub(crate) use console::ConsoleSettings;
 pub(crate) use default_name::{name_of_command, name_of_url};
 pub(crate) use env_name::check_env_name;
 pub(crate) use error::{ConfigError, ConfigText, suggestion as nearest_names};
@@ -132,6 +134,8 @@ pub(crate) struct Config {
     pub(crate) admin: AdminSettings,
     /// Metrics and traces.
     pub(crate) telemetry: TelemetrySettings,
+    /// Web console.
+    pub(crate) console: ConsoleSettings,
     /// Limits.
     pub(crate) limits: GatewayLimits,
     /// Shared state of several gateways.
@@ -215,10 +219,14 @@ impl Config {
                 .map_err(|text| ConfigError::new(path.display(), text))?;
         }
         config.remove_own_entries()?;
-        config.hash = Some(toolgate_protocol::hex::encode(
-            ring::digest::digest(&ring::digest::SHA256, text.as_bytes()).as_ref(),
-        ));
+        config.hash = Some(Config::text_hash(&text));
         Ok(config)
+    }
+
+    /// Returns the digest of the text of a config file, as [`Config::hash`] has it.
+    pub(crate) fn text_hash(text: &str) -> String {
+        let digest = ring::digest::digest(&ring::digest::SHA256, text.as_bytes());
+        toolgate_protocol::hex::encode(digest.as_ref())
     }
 
     /// Reads the text of a config file.
@@ -411,6 +419,7 @@ impl Config {
             audit: AuditSettings::default(),
             admin: AdminSettings::default(),
             telemetry: TelemetrySettings::default(),
+            console: ConsoleSettings::default(),
             limits,
             store: StoreSettings::default(),
             pins: PinSettings::default(),

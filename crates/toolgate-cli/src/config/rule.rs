@@ -50,6 +50,17 @@ pub(crate) enum ConfigRuleAction {
     Deny,
 }
 
+impl ConfigRuleAction {
+    /// Returns the word of the action in the config.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            ConfigRuleAction::Allow => "allow",
+            ConfigRuleAction::Ask => "ask",
+            ConfigRuleAction::Deny => "deny",
+        }
+    }
+}
+
 /// Rule for calls, `[[rule]]`.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

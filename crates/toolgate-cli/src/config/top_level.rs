@@ -69,6 +69,7 @@ fn check(
     config.disabled_servers = disabled;
     config.store = StoreSettings::check(file.store)?;
     config.pins = file.pins;
+    config.console = file.console;
     config.tool_names = file.tool_names;
     config.auth = auth;
     config.search = search;

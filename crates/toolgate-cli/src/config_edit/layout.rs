@@ -34,6 +34,16 @@ impl<'t> Layout<'t> {
         })
     }
 
+    /// Returns the root of the document.
+    pub(super) fn root(&self) -> &Table {
+        self.document.as_table()
+    }
+
+    /// Returns a place of the document as a place of the text, which may begin with a byte order mark.
+    pub(super) fn offset(&self, place: Range<usize>) -> Range<usize> {
+        place.start + self.mark..place.end + self.mark
+    }
+
     /// Returns the names of the servers, in the order of the file.
     pub(super) fn server_names(&self) -> Vec<String> {
         let servers = self.servers().and_then(Item::as_table_like);

@@ -5,15 +5,20 @@
 
 mod entry;
 mod layout;
+mod masked;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use entry::{EntryValue, ServerEntry};
+pub(crate) use masked::MaskedConfig;
 
 use crate::atomic_write::{DirectoryLock, create_directory, write_atomically, write_privately};
 use crate::config::{Config, ConfigError, nearest_names};
 use layout::Layout;
-use std::path::{Path, PathBuf};
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+};
 
 /// Failure of an edit.
 #[derive(Debug, Eq, PartialEq)]
@@ -35,6 +40,13 @@ impl From<EditError> for String {
         match error {
             EditError::Config(text) | EditError::Failure(text) => text,
         }
+    }
+}
+
+impl fmt::Display for EditError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (EditError::Config(text) | EditError::Failure(text)) = self;
+        f.write_str(text)
     }
 }
 
@@ -134,6 +146,11 @@ impl ConfigDocument {
             let mut section = entry.section(name).parse::<toml::Table>();
             servers.extend(section.iter_mut().flat_map(take_servers));
         })
+    }
+
+    /// Replaces the text.
+    pub(crate) fn replace(&mut self, text: &str) {
+        text.clone_into(&mut self.text);
     }
 
     /// Appends sections to the end of the file, after an empty line.

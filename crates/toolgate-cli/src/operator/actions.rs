@@ -7,22 +7,33 @@ pub(crate) enum ActionRight {
     View,
     /// Decide requests for approval, and see the secrets in them.
     Approve,
+    /// Read, verify and export the audit log.
+    Audit,
     /// Stop calls, freeze, decide on definitions, restart servers, sign in to servers, and call tools.
     Operate,
     /// Change who may do what: keys, rules, settings, and sessions.
     Own,
 }
 
-use ActionRight::{Approve, Operate, Own, View};
+use ActionRight::{Approve, Audit, Operate, Own, View};
 
 /// Every action of the control socket and the console. This is the only place that assigns rights: an action that is
 /// missing here cannot be executed.
 const OPERATOR_ACTIONS: &[(&str, ActionRight)] = &[
     ("approval", View),
     ("approve", Approve),
+    ("audit/call", Audit),
+    ("audit/export", Audit),
+    ("audit/search", Audit),
+    ("audit/verify", Audit),
     ("call", Operate),
     ("calls", View),
     ("calls/get", View),
+    ("config/check", Own),
+    ("config/get", Own),
+    ("config/preview", Own),
+    ("config/save", Own),
+    ("config/version", Own),
     ("console", Own),
     ("console/revoke", Own),
     ("deny", Approve),
@@ -31,7 +42,12 @@ const OPERATOR_ACTIONS: &[(&str, ActionRight)] = &[
     ("freezes", View),
     ("grants", View),
     ("grants/revoke", Approve),
+    ("history/calls", View),
+    ("history/insights", View),
+    ("history/overview", View),
     ("inbox", View),
+    ("items", View),
+    ("items/get", View),
     ("keys", View),
     ("keys/create", Own),
     ("keys/extend", Own),
@@ -41,6 +57,7 @@ const OPERATOR_ACTIONS: &[(&str, ActionRight)] = &[
     ("pins/accept", Operate),
     ("pins/diff", View),
     ("pins/forget", Operate),
+    ("pins/open", View),
     ("pins/reject", Operate),
     ("prompts", View),
     ("reload", Own),
@@ -49,6 +66,7 @@ const OPERATOR_ACTIONS: &[(&str, ActionRight)] = &[
     ("requests/look", View),
     ("requests/reveal", Approve),
     ("resources", View),
+    ("servers/restart", Operate),
     ("servers/signed-in", Operate),
     ("servers/signed-out", Operate),
     ("sign-in/begin", Operate),

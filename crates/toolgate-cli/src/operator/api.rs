@@ -1,13 +1,17 @@
 //! Operator's views and actions, shared by the console and the terminal.
 
+mod audit_log;
 mod call_arguments;
 mod decisions;
 mod explain;
 mod freeze_target;
+mod items;
 mod keys;
 mod notes;
+mod overview;
 mod pins;
 mod requests;
+mod settings;
 mod status;
 mod tool_call;
 
@@ -20,7 +24,7 @@ pub(crate) use status::sign_in_record;
 use crate::{
     admin::GatewayHealth,
     operator::{
-        ConsolePresence, ConsoleSessions, LastApprovedCalls, actions,
+        AuditHistory, ConsolePresence, ConsoleSessions, LastApprovedCalls, actions,
         item_view::{self, ITEM_LISTS},
     },
     runtime::active::ActiveSnapshot,
@@ -35,14 +39,17 @@ use serde_json::{Value, json};
 use std::{
     net::SocketAddr,
     path::PathBuf,
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
     time::{Duration, SystemTime},
 };
 use tokio::sync::{broadcast, mpsc};
 use toolgate::edge::ProtocolServer;
 use toolgate_core::{Caller, Catalog, ItemKind, ListRequest};
 use toolgate_journal::{AuditEntry, AuditEvent as Happened, AuditJournal};
-use toolgate_policy::{ApprovalService, ApprovalStatus, Approver, sanitize_entry};
+use toolgate_policy::{ApprovalService, ApprovalStatus, Approver, StateStore, sanitize_entry};
 
 /// Views and actions of the operator on the running gateway.
 pub(crate) struct OperatorApi {
@@ -74,6 +81,11 @@ pub(crate) struct OperatorApi {
     /// Open pages of the console.
     pub(crate) presence: ConsolePresence,
     pub(crate) last_approved: LastApprovedCalls,
+    /// Index of the audit log, for the past.
+    pub(crate) history: AuditHistory,
+    pub(crate) store: Arc<dyn StateStore>,
+    /// Counter that is raised when the lists of items or pins change.
+    pub(crate) items_serial: AtomicU64,
 }
 
 type ActionResult = Result<Value, ActionError>;
@@ -128,6 +140,14 @@ impl OperatorApi {
         all["calls"] = self.feed.rows();
         all["pending"] = self.listed_requests();
         all["presence"] = self.presence.json();
+        // Pages read the lists of items and pins only while they show them.
+        for name in ["tools", "resources", "prompts", "pins"] {
+            if let Some(all) = all.as_object_mut() {
+                all.remove(name);
+            }
+        }
+        all["items"] = self.item_counts().await;
+        all["pinned"] = self.pin_counts();
         all
     }
 
@@ -176,6 +196,18 @@ impl OperatorApi {
         if let Some(done) = self.request_action(action, with, who).await {
             return done;
         }
+        if let Some(done) = self.item_action(action, with).await {
+            return done;
+        }
+        if let Some(done) = self.history_action(action, with).await {
+            return done;
+        }
+        if let Some(done) = self.audit_action(action, with).await {
+            return done;
+        }
+        if let Some(done) = self.settings_action(action, with, who).await {
+            return done;
+        }
         let caller = with.get("caller").and_then(Value::as_str);
         match action {
             "state" => Ok(self.snapshot().await),
@@ -187,6 +219,7 @@ impl OperatorApi {
             "calls/get" => self.call_detail(word("id")),
             "console" => self.console_link(word("as")),
             "console/revoke" => self.revoke_sessions(who).await,
+            "servers/restart" => self.restart_server(word("id"), who),
             "servers/signed-in" => self.handle_remote_sign_in(word("id"), caller, "signed_in", who),
             "servers/signed-out" => {
                 self.handle_remote_sign_in(word("id"), caller, "signed_out", who)
@@ -222,6 +255,25 @@ impl OperatorApi {
             "signed_out" => self.supervisor.drop_credentials(id, caller),
             _ => self.supervisor.retry(id, caller),
         }
+    }
+
+    /// Restarts a server. Its running calls fail.
+    fn restart_server(&self, id: &str, who: &Approver) -> ActionResult {
+        if !self.supervisor.restart(id) {
+            return Err(ActionError::Unknown(format!(
+                "there is no server {id:?}; `toolgate status` lists the servers"
+            )));
+        }
+        let entry = AuditEntry::new(Happened::from("server.restart"))
+            .with("server", id)
+            .with("by", who.channel.as_str());
+        let entry = match &who.name {
+            Some(name) => entry.with("who", &**name),
+            None => entry,
+        };
+        // It is restarted already. If that cannot be recorded, calls are rejected and the console shows it.
+        let _ = self.journal.enqueue(sanitize_entry(entry));
+        Ok(json!({"ok": true}))
     }
 
     /// Applies and records a sign-in or sign-out of another process. That process asks the gateways in turn, and
@@ -380,17 +432,15 @@ impl OperatorApi {
         }
     }
 
-    /// Reads all items that the servers offer, and sends them to the console if anybody watches it.
+    /// Reads all items that the servers offer, and tells the console that they may have changed.
     pub(crate) async fn send_items(&self) {
-        for (name, kinds) in ITEM_LISTS {
-            if self.feed.is_watched() {
-                let list = self.list_items(kinds).await;
-                self.feed.send(name, &list);
-            } else {
-                for kind in kinds {
-                    self.known_items(*kind).await;
-                }
-            }
+        for kind in ItemKind::ALL {
+            self.known_items(kind).await;
+        }
+        self.items_serial.fetch_add(1, Ordering::Relaxed);
+        if self.feed.is_watched() {
+            let counts = self.item_counts().await;
+            self.feed.send("items", &counts);
         }
         self.collect_notes().await;
         self.feed.send_with("servers", || self.server_status());

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 use toolgate_core::{Caller, Item, ItemKind, ItemNote, NoteAction, ToolAnnotations};
-use toolgate_policy::{AccessRules, RuleAction, SecretRedactor};
+use toolgate_policy::{AccessRules, RuleAction, SecretRedactor, pins::SteeringFlag};
 use toolgate_protocol::dialect::{self, Dialect};
 
 /// Names of the lists in the console and on the control socket, with the item kinds in each.
@@ -32,6 +32,14 @@ pub(crate) fn item_json(item: &Item, access: &AccessRules, caller: &Caller) -> V
         "flags": review_flags(item),
         "mime": item.def.json().get("mimeType").and_then(|mime| mime.string()),
         "input_schema": schema(item), "output_schema": item.def.output_schema().map(|s| s.to_value()),
+    })
+}
+
+/// Renders a text of a definition that may steer a model, with secrets removed.
+pub(crate) fn steering_json(flag: &SteeringFlag) -> Value {
+    json!({
+        "kind": flag.kind.as_str(), "weight": flag.kind.weight(), "place": SecretRedactor::redact_for_display(&flag.place),
+        "text": SecretRedactor::redact_for_display(&flag.text),
     })
 }
 

@@ -2,6 +2,7 @@
 
 pub(crate) mod actions;
 pub(crate) mod api;
+mod audit_history;
 mod console_sessions;
 pub(crate) mod control;
 mod grant_conditions;
@@ -10,6 +11,7 @@ mod last_approved;
 mod masked_arguments;
 mod presence;
 
+pub(crate) use audit_history::AuditHistory;
 pub(crate) use console_sessions::{ConsoleSession, ConsoleSessions, revoke_all_sessions};
 pub(crate) use last_approved::LastApprovedCalls;
 pub(crate) use presence::ConsolePresence;

@@ -55,6 +55,19 @@ impl OfflineView {
     ) -> Result<OfflineView, String> {
         let store = open_store(&StoreLocation::of(&config, data)?)?;
         policy::SecretRedactor::install(&config.secret_rules.files);
+        OfflineView::over(config, store, which).await
+    }
+
+    /// Reads the state of a store for the servers of a config. The secret rules of this process stay as they are.
+    ///
+    /// # Errors
+    /// The config is invalid, or the state cannot be read.
+    pub(crate) async fn over(
+        config: Config,
+        store: Arc<dyn StateStore>,
+        which: DefinitionChoice,
+    ) -> Result<OfflineView, String> {
+        let store: Arc<dyn StateStore> = Arc::new(ReadOnlyStore(store));
         let recorder = Arc::new(AuditRecorder::log());
         // The current freezes did not apply to past calls.
         let now: Arc<dyn StateStore> = match which {
@@ -317,7 +330,7 @@ fn open_store(location: &StoreLocation) -> Result<Arc<dyn StateStore>, String> {
     let state = location
         .open()
         .map_err(|e| format!("cannot open the stored approvals and pins: {}", e.detail()))?;
-    Ok(Arc::new(ReadOnlyStore(state.store)))
+    Ok(state.store)
 }
 
 /// Store that rejects writes.

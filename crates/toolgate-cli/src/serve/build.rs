@@ -6,12 +6,13 @@ use crate::{
     authentication::{CallerTokens, RejectionLimiter},
     banner::{StartupBanner, option_words},
     config::Config,
+    config_versions::ConfigVersions,
     console::WebConsole,
     event_log::{self, GatewayEvent},
     fleet::GatewayFleet,
     oauth::{self, BrowserSignIns, PendingIdentifications, SignInInstructions, SignInLinks},
     operator::{
-        ConsolePresence, ConsoleSessions, LastApprovedCalls,
+        AuditHistory, ConsolePresence, ConsoleSessions, LastApprovedCalls,
         api::{DefinitionNotes, OperatorApi},
     },
     runtime::base_url::BaseUrl,
@@ -124,6 +125,7 @@ impl GatewayParts {
             shared,
             active.clone(),
             start.config_listen,
+            ConfigVersions::new(&start.data),
         ));
         let edge_audit = Arc::new(EdgeAudit::new(journal.clone(), telemetry.clone()));
         let server = protocol_server(&start.config, &active)?
@@ -160,6 +162,9 @@ impl GatewayParts {
             notes: DefinitionNotes::default(),
             presence: ConsolePresence::default(),
             last_approved: LastApprovedCalls::default(),
+            history: AuditHistory::new(&start.data),
+            store: store.clone(),
+            items_serial: Default::default(),
         });
         let admin = Arc::new(AdminPages {
             health,

@@ -48,6 +48,8 @@ pub(super) enum ServerEnd {
     FirstRequest,
     /// It sends input requests as results, so it is opened again in the newest revision.
     InputByResult,
+    /// An operator restarts it.
+    Restarted,
 }
 
 /// Consecutive attempt to open a server. The second one uses another protocol era, or no probe.
@@ -85,6 +87,10 @@ pub(super) async fn supervise(
             }
             ServerEnd::InputByResult => {
                 (attempt, again) = (OpeningAttempt::First, false);
+                continue;
+            }
+            ServerEnd::Restarted => {
+                (attempt, again) = (OpeningAttempt::First, true);
                 continue;
             }
             // The second attempt failed too, so the first request was not the cause.
@@ -213,8 +219,13 @@ pub(super) async fn run_connection(
         Err(error) => return ServerEnd::Lost(error.to_string(), None),
     };
     let began = Instant::now();
+    let restarted = server.wait_for_restart();
     server.running(Some(remote.clone()));
     let why = tokio::select! {
+        () = restarted => {
+            remote.close_and_wait().await;
+            return ServerEnd::Restarted;
+        }
         why = remote.closed() => why,
         () = exited => EXIT_REASON.to_owned(),
         () = server.wait_for_sign_in() => "a user signed in".to_owned(),

@@ -25,6 +25,7 @@ use super::{
 use crate::{authentication::CallerTokens, config::RemoteAddress, oauth::SignInRequired};
 use std::{
     error::Error as _,
+    pin::pin,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, Ordering},
@@ -78,20 +79,22 @@ pub(super) async fn serve(
         Ok(way) => *lock(&callers.parameters) = Some(way),
         Err((why, again)) => return ServerEnd::NotStarted(why, again),
     }
+    let mut restarted = pin!(server.wait_for_restart());
     server.running(None);
-    loop {
+    let end = loop {
         callers.sign_ins.refresh(server).await;
         tokio::select! {
-            _ = stop.wait_for(|stop| *stop) => break,
+            _ = stop.wait_for(|stop| *stop) => break stopping(),
+            () = &mut restarted => break ServerEnd::Restarted,
             () = server.wait_for_retry() => {}
             () = sleep(IDLE_SWEEP_INTERVAL) => callers.sweep(),
         }
-    }
+    };
     *lock(&callers.parameters) = None;
     let open = std::mem::take(&mut *lock(&callers.connections));
     let ends = open.iter().filter_map(|place| place.connection.get());
     futures_util::future::join_all(ends.map(RemoteServer::close_and_wait)).await;
-    stopping()
+    end
 }
 
 impl CallerConnections {

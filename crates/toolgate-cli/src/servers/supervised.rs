@@ -36,6 +36,8 @@ pub(crate) struct SupervisedServer {
     wake: Notify,
     /// Counter that is raised when the credentials of all callers are revoked.
     revocations: watch::Sender<u64>,
+    /// Counter that is raised when an operator restarts it.
+    restarts: watch::Sender<u64>,
     /// Its lists, also while it is down.
     pub(super) lists: ServerLists,
     /// Connections of callers, if each has one of its own.
@@ -69,6 +71,7 @@ impl SupervisedServer {
             console_version: shown,
             wake: Notify::new(),
             revocations: watch::Sender::new(0),
+            restarts: watch::Sender::new(0),
             lists: ServerLists::new(last),
             caller_connections: callers,
             input_by_result: watch::Sender::new(false),
@@ -179,6 +182,21 @@ impl SupervisedServer {
             self.reconnect_caller(caller);
         }
         self.wake.notify_one();
+    }
+
+    /// Restarts it: ends its process or connection, or ends the wait for the next start.
+    pub(super) fn restart(&self) {
+        self.restarts.send_modify(|times| *times += 1);
+        self.wake.notify_one();
+    }
+
+    /// Resolves when an operator restarts it from now on.
+    pub(super) fn wait_for_restart(&self) -> impl Future<Output = ()> + use<> {
+        let mut times = self.restarts.subscribe();
+        async move {
+            // The sender lives as long as the server.
+            let _ = times.changed().await;
+        }
     }
 
     /// Returns whether its items of a kind belong to the account in use. If each caller has an account of its own,

@@ -97,6 +97,13 @@ impl ServerSupervisor {
             .is_some()
     }
 
+    /// Restarts a server: ends its process or connection and starts it again at once. Returns whether the server exists.
+    pub(crate) fn restart(&self, id: &str) -> bool {
+        let current = lock(&self.current);
+        let named = current.iter().find(|lease| *lease.spec().id == *id);
+        named.inspect(|lease| lease.server().restart()).is_some()
+    }
+
     /// Closes the connections to a server that use the credentials of one caller or of all. Returns whether the
     /// server exists.
     pub(crate) fn drop_credentials(&self, id: &str, caller: Option<&str>) -> bool {

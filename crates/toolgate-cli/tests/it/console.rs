@@ -1,7 +1,11 @@
 //! Web console in a real browser.
 
+mod accessibility;
+mod attacks;
 mod inbox;
 mod page;
+mod record;
+mod rules;
 mod strip;
 
 use crate::help::{Gate, Modern, Response, Setup, TempDir};

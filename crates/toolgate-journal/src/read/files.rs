@@ -31,8 +31,25 @@ impl SegmentFile {
         &self,
         mut each: impl FnMut(u64, SegmentLine) -> io::Result<()>,
     ) -> io::Result<()> {
-        let mut input = BufReader::new(File::open(&self.path)?);
-        let mut at = 0;
+        let all = self.lines_from(0, |at, line| each(at, line).map(|()| true));
+        all.map(drop)
+    }
+
+    /// Calls `each` with every complete line from a byte offset on, at which a line begins, until it returns false.
+    /// Returns the offset after the last line that `each` accepted.
+    ///
+    /// # Errors
+    /// The file cannot be read, or `each` fails.
+    #[doc(hidden)]
+    pub fn lines_from(
+        &self,
+        from: u64,
+        mut each: impl FnMut(u64, SegmentLine) -> io::Result<bool>,
+    ) -> io::Result<u64> {
+        let mut file = File::open(&self.path)?;
+        file.seek(SeekFrom::Start(from))?;
+        let mut input = BufReader::new(file);
+        let mut at = from;
         loop {
             let mut line = Vec::new();
             let length = input
@@ -41,12 +58,14 @@ impl SegmentFile {
                 .read_until(b'\n', &mut line)? as u64;
             let Some(whole) = line.strip_suffix(b"\n") else {
                 if length < MAX_LINE_BYTES {
-                    return Ok(());
+                    return Ok(at);
                 }
                 at += length;
                 continue;
             };
-            each(at, SegmentLine::parse(&self.chain, whole))?;
+            if !each(at, SegmentLine::parse(&self.chain, whole))? {
+                return Ok(at);
+            }
             at += length;
         }
     }

@@ -17,6 +17,7 @@ mod observe;
 mod review;
 mod row;
 mod skeleton;
+mod steering;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -29,6 +30,8 @@ pub(crate) use layer::PinObserver;
 pub use layer::{PinRule, hidden_reason};
 pub use review::{PinError, PinView, PinnedText, StoredPin};
 use std::{collections::HashMap, fmt, sync::Arc};
+#[doc(hidden)]
+pub use steering::{SteeringFlag, SteeringKind, steering_flags};
 use table::PinTable;
 use toolgate_core::{Error, Item, ServerInstructions};
 

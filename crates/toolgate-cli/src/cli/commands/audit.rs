@@ -1,15 +1,13 @@
 //! `toolgate audit`: access to the audit log without a running gateway.
 
 mod export;
-mod formats;
-mod index;
 mod readable;
 mod search;
-mod verify_output;
 
 use super::{CommandError, DataLocation, Result, offline, print};
 use crate::{
     args::AuditCommand,
+    audit_output::VerifyOutput,
     cli::{output::print_json, progress::ProgressLine},
 };
 pub(crate) use readable::AuditRecordOutput;
@@ -25,8 +23,6 @@ use toolgate_journal::{
     read::{self, AuditFollower, SegmentLine},
     verify::{AuditCheck, AuditVerdict},
 };
-
-pub(crate) use verify_output::VerifyOutput;
 
 /// Exit code of a verification that found no damage but lacks evidence.
 const EXIT_CANNOT_TELL: u8 = 3;

@@ -1,7 +1,9 @@
 //! Structs of the outputs, for their schemas.
 
+pub(crate) use crate::audit_output::VerifyOutput;
+
 pub(crate) use super::{
-    audit::{AuditRecordOutput, VerifyOutput},
+    audit::AuditRecordOutput,
     calls::CallOutput,
     check::CheckOutput,
     connect::HostOutput,

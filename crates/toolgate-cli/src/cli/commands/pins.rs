@@ -95,6 +95,26 @@ pub(crate) struct PinOutput {
     /// Suspicious properties of the definition, such as a name that looks like another one.
     #[serde(rename(deserialize = "flags"))]
     review_flags: Option<Vec<String>>,
+    /// Texts in the pending definition that may steer a model, the strongest first. They decide nothing.
+    steering: Vec<SteeringOutput>,
+}
+
+/// Text in a definition that may steer a model.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, Serialize)]
+#[serde(default)]
+pub(crate) struct SteeringOutput {
+    /// `hidden text`, `instruction to the model`, `asks for a secret`, `other tool`, `path` or `URL`.
+    kind: String,
+    /// Place in the definition.
+    place: String,
+    text: String,
+}
+
+impl SteeringOutput {
+    fn line(&self) -> String {
+        let text = format!("{} in {}: {}", self.kind, self.place, self.text);
+        visible_line(&text)
+    }
 }
 
 /// Pinned definition with its differences.
@@ -175,6 +195,9 @@ fn table(pins: &[PinOutput]) -> OutputTable {
         for flag in pin.review_flags.iter().flatten() {
             table.add_line(format!("  flagged: {}", visible_line(flag)));
         }
+        for flag in &pin.steering {
+            table.add_line(format!("  {}", flag.line()));
+        }
     }
     table
 }
@@ -204,6 +227,9 @@ fn format_differences(diff: &PinDiffOutput) -> String {
     };
     let (state, other) = (visible_line(&pin.state), visible_line(other));
     let mut out = format!("{kind} {name} is {state}: {other}\n");
+    for flag in &pin.steering {
+        out.push_str(&format!("  {}\n", flag.line()));
+    }
     for one in &diff.differences {
         let path = match one.path.as_str() {
             "" => "the whole definition".to_owned(),

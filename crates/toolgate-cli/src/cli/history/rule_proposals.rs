@@ -1,6 +1,6 @@
 //! Proposals of rules that would have made approvals unnecessary.
 
-use super::recorded::{OMITTED_PREFIX, REDACTED_PREFIX};
+use crate::history::{OMITTED_PREFIX, REDACTED_PREFIX};
 use serde_json::Value;
 use std::{cmp::Reverse, collections::BTreeMap};
 use toolgate_policy::SecretRedactor;

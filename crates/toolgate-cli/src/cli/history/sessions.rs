@@ -1,8 +1,6 @@
 //! Evaluation of the tool calls in transcripts under a config: `toolgate replay`.
 
 use super::{
-    recorded::{RecordedArguments, RecordedCall, RecordedDecision},
-    replay::{ReplayResult, ReplayedCall, access_decision},
     rule_proposals::{AskedCalls, propose},
     transcript::{TranscriptCall, TranscriptHost, read_calls},
 };
@@ -10,6 +8,10 @@ use crate::{
     cli::output::OutputTable,
     cli::progress::ProgressLine,
     config::{hook_caller, normalize_id},
+    history::{
+        RecordedArguments, RecordedCall, RecordedDecision, ReplayResult, ReplayedCall,
+        access_decision,
+    },
     hosts::HookHost,
     runtime::{dry_run, offline::OfflineView},
 };

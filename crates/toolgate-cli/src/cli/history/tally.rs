@@ -1,17 +1,14 @@
 //! Counts of recorded calls and their output.
 
-use super::{
-    recorded::{RecordedCall, RecordedDecision},
-    replay::{ReplayResult, ReplayedCall},
-};
 use crate::{
     cli::output::{OutputTable, OutputTime},
+    history::{RecordedCall, RecordedDecision, ReplayResult, ReplayedCall},
     runtime::offline::format_age,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::{cmp::Reverse, collections::BTreeMap};
-use toolgate_core::{PredictedOutcome, visible, visible_line};
+use toolgate_core::{visible, visible_line};
 
 /// Maximum number of distinct changes; further ones are only counted in the totals.
 const MAX_DECISION_CHANGES: usize = 10_000;
@@ -55,21 +52,21 @@ impl HistoryTally {
                 self.unknown += 1;
                 ("?", why.clone())
             }
-            ReplayResult::Decided(now) if decision_word(now) == decision_word(then) => {
+            ReplayResult::Decided(now) if now.word() == then.word() => {
                 self.same += 1;
                 return;
             }
             ReplayResult::Decided(now) => {
-                *match decision_word(now) {
+                *match now.word() {
                     "allow" => &mut self.allowed,
                     "ask" => &mut self.asked,
                     _ => &mut self.denied,
                 } += 1;
                 self.example(call, &judged.tool, then, now);
-                (decision_word(now), reason(now))
+                (now.word(), now.reason())
             }
         };
-        let then = decision_word(then);
+        let then = then.word();
         let change = DecisionChange {
             tool: judged.tool,
             then,
@@ -94,10 +91,10 @@ impl HistoryTally {
                 tool: tool.to_owned(),
                 caller: call.caller.name().to_owned(),
                 recorded_at: OutputTime::from_millis(call.at / 1000),
-                before: decision_word(then),
-                before_reason: reason(then),
-                after: decision_word(now),
-                after_reason: reason(now),
+                before: then.word(),
+                before_reason: then.reason(),
+                after: now.word(),
+                after_reason: now.reason(),
             });
         }
     }
@@ -249,26 +246,5 @@ impl HistoryOutput {
             self.source
         ));
         table.text()
-    }
-}
-
-/// Returns the decision word; hiding counts as a denial.
-fn decision_word(one: &RecordedDecision) -> &'static str {
-    match one.outcome {
-        PredictedOutcome::Allow => "allow",
-        PredictedOutcome::Ask => "ask",
-        _ => "deny",
-    }
-}
-
-/// Returns the rule, or only the name of another policy layer: its message could reveal arguments.
-fn reason(one: &RecordedDecision) -> String {
-    match one.by.as_str() {
-        "access" | "resolve" => one
-            .why
-            .strip_prefix("refused: ")
-            .unwrap_or(&one.why)
-            .to_owned(),
-        by => by.to_owned(),
     }
 }

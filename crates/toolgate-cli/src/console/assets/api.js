@@ -1,7 +1,7 @@
 // The gateway's state as this page knows it, and the requests it can make.
 
 /** Latest state from the gateway; `ready` once the full state has arrived. */
-export const state = { ready: false, skew: 0, calls: new Map(), pending: new Map(), tools: [], resources: [], prompts: [], servers: [], issuers: [], grants: [], freezes: [], keys: [], pins: [], tasks: [], policy: null, disk: null, presence: [], page: null, gone: [] };
+export const state = { ready: false, skew: 0, calls: new Map(), pending: new Map(), items: null, pinned: null, servers: [], issuers: [], grants: [], freezes: [], keys: [], pins: [], tasks: [], policy: null, disk: null, presence: [], page: null, gone: [] };
 /** Maximum number of calls on the page. */
 export const KEEP = 1000;
 
@@ -129,18 +129,19 @@ function heard(block) {
   if (name === "state") { retry = 0; takeState(value); tell("link", "live"); }
   else if (name === "calls") { takeBatch(value); changed("calls"); }
   else if (name === "pending") { value.forEach(takePending); changed("pending"); }
-  else if (["tools", "resources", "prompts", "servers", "issuers", "grants", "freezes", "keys", "pins", "tasks", "record", "policy", "disk", "presence"].includes(name)) { state[name] = value; changed(name); }
+  else if (["items", "pinned", "servers", "issuers", "grants", "freezes", "keys", "tasks", "record", "policy", "disk", "presence"].includes(name)) { state[name] = value; changed(name); }
 }
 
 function takeState(s) {
   const first = !state.ready;
   Object.assign(state, { ready: true, version: s.version, endpoint: s.endpoint, data: s.data, record: s.record, policy: s.policy, disk: s.disk, presence: s.presence ?? [], page: s.page, skew: s.now - Date.now() });
-  for (const name of ["tools", "resources", "prompts", "servers", "issuers", "grants", "freezes", "keys", "pins", "tasks"]) state[name] = s[name] ?? [];
+  for (const name of ["servers", "issuers", "grants", "freezes", "keys", "tasks"]) state[name] = s[name] ?? [];
+  Object.assign(state, { items: s.items, pinned: s.pinned });
   state.calls = new Map((s.calls ?? []).map((c) => [c.id, c]));
   const before = state.pending;
   state.pending = new Map((s.pending ?? []).filter((p) => p.state !== "gone").map((p) => [p.id, p]));
   if (!first) for (const p of state.pending.values()) if (!before.has(p.id)) tell("pending", p);
-  changed("calls", "pending", "tools", "resources", "prompts", "servers", "grants", "freezes", "keys", "pins", "tasks", "record", "policy", "disk", "presence", "about");
+  changed("calls", "pending", "items", "pinned", "servers", "issuers", "grants", "freezes", "keys", "tasks", "record", "policy", "disk", "presence", "about");
   tell("page", s.page);
 }
 
@@ -168,7 +169,7 @@ function takePending(p) {
 }
 
 /** Notifies the views once per burst of events. */
-function changed(...names) {
+export function changed(...names) {
   names.forEach((n) => dirty.add(n));
   if (!soon) soon = setTimeout(() => { soon = 0; const d = dirty; dirty = new Set(); tell("change", d); }, 30);
 }

@@ -4,14 +4,20 @@ import { state, on, tell, connect, post, keepKey, logout, endpointUrl } from "./
 import { h, put, attr, copyButton, say, visText, isField } from "./dom.js";
 import { drawStrip } from "./strip.js";
 import { openFreeze } from "./freeze.js";
+import { page as overview } from "./view-overview.js";
 import { page as inbox } from "./view-inbox.js";
 import { page as calls } from "./view-calls.js";
 import { page as tools } from "./view-tools.js";
 import { page as servers } from "./view-servers.js";
 import { page as changes } from "./view-changes.js";
+import { page as rules } from "./view-rules.js";
 import { page as grants } from "./view-grants.js";
+import { page as callers } from "./view-callers.js";
 import { page as keys } from "./view-keys.js";
+import { page as signIns } from "./view-sign-ins.js";
 import { page as tasks } from "./view-tasks.js";
+import { page as audit } from "./view-audit.js";
+import { page as settings } from "./view-settings.js";
 
 const $ = (id) => document.getElementById(id);
 
@@ -23,9 +29,10 @@ const $ = (id) => document.getElementById(id);
  * `key(key)` for keys outside a field, and `tick()` twice a second.
  */
 const GROUPS = [
-  ["Work", [inbox, calls]],
-  ["Offered", [tools, servers, changes]],
-  ["Allowed", [grants, keys, tasks]],
+  ["Now", [overview, inbox, calls, tasks]],
+  ["Offered", [tools, servers, changes, signIns]],
+  ["Allowed", [rules, grants, callers, keys]],
+  ["Record", [audit, settings]],
 ];
 const PAGES = GROUPS.flatMap(([, pages]) => pages);
 let current = PAGES[0];
@@ -179,6 +186,9 @@ function drawPage() {
   current.draw();
 }
 
+/** The page for an address that names none: the inbox if a call waits, or else the overview. */
+const start = () => (state.pending.size ? inbox : overview);
+
 /** Follows the fragment: a login token, or `#/page/rest`. */
 function route() {
   if (/^#token=/.test(location.hash)) {
@@ -188,9 +198,10 @@ function route() {
     return true;
   }
   const [, name = "", rest = ""] = /^#\/([\w-]+)(?:\/(.+))?$/.exec(location.hash) ?? [];
-  go(PAGES.find((page) => page.id === name) ?? PAGES[0]);
+  go(PAGES.find((page) => page.id === name) ?? start());
+  // A query keeps its encoding: its parts are decoded one by one.
   let part = rest;
-  try { part = decodeURIComponent(rest); } catch { /* use it unchanged */ }
+  if (!rest.includes("?")) try { part = decodeURIComponent(rest); } catch { /* use it unchanged */ }
   if (state.ready) current.show?.(part || null);
   return false;
 }

@@ -1,6 +1,6 @@
 // The exact arguments of a request, in several forms of which one is visible.
 
-import { h, t, put, attr, button, copyButton, hiddenCount, sizeNote, visText, vis } from "./dom.js";
+import { h, t, attr, button, copyButton, hiddenCount, sizeNote, visText, vis } from "./dom.js";
 import { compare } from "./diff.js";
 import { members, pretty, kind, typeOf } from "./json.js";
 import { longText } from "./longtext.js";

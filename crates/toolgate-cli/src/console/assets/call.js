@@ -60,21 +60,52 @@ export function callView(id) {
   const node = h("article", { class: "card", "data-call-detail": id, "aria-label": "Call " + visText(id) }, name, h("p", { class: "headline" }, mark, took, stop.node), progress.node, error, times, steps, args, result, facts);
 
   async function load() {
+    if (!state.calls.has(id)) { loadPast(); return; }
     const res = await post("/console/api/calls/get", { id });
     if (closed) return;
-    put(error, res.ok ? "" : res.error);
-    attr(error, "hidden", res.ok);
-    if (!res.ok) return;
+    if (!res.ok) { loadPast(); return; }
+    attr(error, "hidden", true);
     // The exact text of the result keeps its numbers as the server wrote them.
     const raw = members(res.text).find((m) => m.key === "result")?.raw;
     whole = JSON.parse(res.text);
     drawWhole(raw);
   }
 
+  /** A call of the past has what the audit log has of it. */
+  async function loadPast() {
+    const res = await post("/console/api/audit/call", { id });
+    if (closed) return;
+    put(error, res.ok ? "" : res.error);
+    attr(error, "hidden", res.ok);
+    if (!res.ok) return;
+    const { call, records, approvals } = JSON.parse(res.text);
+    c = call;
+    put(name, nameOf(c));
+    put(mark, stateText(c));
+    mark.className = "state " + stateLevel(c);
+    put(took, span(c.took_ms));
+    const field = (key) => records.map((r) => r.fields[key]).find((v) => v !== undefined && v !== null);
+    const trail = records.flatMap((r) => r.fields.trail ?? []);
+    drawSteps(trail);
+    const held = field("args"), answer = field("res");
+    args.replaceChildren(held ? textBox("Arguments", held) : h("p", { class: "dim" }, `The audit log has only a digest of the arguments (${field("args_len") ?? 0} bytes).`));
+    result.replaceChildren(...(answer ? [h("h4", {}, "Result"), ...resultView(answer)] : field("res_len") ? [h("p", { class: "dim" }, `The audit log has only a digest of the result (${field("res_len")} bytes).`)] : []));
+    const removed = [...Object.entries(field("redactions") ?? {}).map(([rule, n]) => `${plural(n, "secret")} found by ${rule}`), ...(field("removed_chars") ? [plural(field("removed_chars"), "control or invisible character") + " removed"] : [])].join(", ");
+    const rows = [["Call", t("code", {}, c.id)], ["Ended", timeTag(records.at(-1).ts)], ["Caller", c.caller], ["Client", field("client")], ["Rule", c.rule], ["Outcome", outcomeOf(c)],
+      ...approvals.map((r) => ["Approval", h("span", {}, timeTag(r.ts), t("span", {}, ` ${r.fields.state}${r.fields.who ? " by " + r.fields.who : ""}${r.fields.by ? ` (${r.fields.by})` : ""}`))]), ["Sanitized", removed || null], ["Records", auditLinks(records)]].filter((r) => r[1]);
+    facts.replaceChildren(...rows.flatMap(([label, value]) => [h("dt", {}, label), h("dd", {}, value instanceof Node ? value : t("span", {}, value, true))]));
+  }
+
+  function drawSteps(trail) {
+    steps.replaceChildren(h("h4", {}, "Decisions"), trail.length ? h("table", { class: "steps" }, h("tbody", {}, ...trail.map((s) => h("tr", {},
+      t("th", { scope: "row" }, PARTS[s.by] ?? s.by), h("td", {}, t("span", { class: "tag " + (VERDICT_LEVEL[s.verdict] ?? "") }, s.verdict)), t("td", {}, s.why))))) : h("p", { class: "dim" }, "Nothing was decided yet."));
+  }
+
+  const auditLinks = (records) => h("span", {}, ...records.map((r) => t("span", { class: "tag" }, `${r.event} ${r.seq}`)), " ", h("a", { href: "#/audit/find?" + new URLSearchParams({ text: id }) }, "in the audit log"));
+
   function drawWhole(rawResult) {
     drawTimes();
-    steps.replaceChildren(h("h4", {}, "Decisions"), whole.trail.length ? h("table", { class: "steps" }, h("tbody", {}, ...whole.trail.map((s) => h("tr", {},
-      t("th", { scope: "row" }, PARTS[s.by] ?? s.by), h("td", {}, t("span", { class: "tag " + (VERDICT_LEVEL[s.verdict] ?? "") }, s.verdict)), t("td", {}, s.why))))) : h("p", { class: "dim" }, "Nothing was decided yet."));
+    drawSteps(whole.trail);
     args.replaceChildren(textBox("Arguments", whole.arguments ?? ""), whole.masked ? h("p", { class: "dim" }, `${plural(whole.masked, "secret is", "secrets are")} masked here.`) : "");
     const kept = rawResult && rawResult !== "null";
     const why = whole.state !== "done" || whole.outcome === "refused" ? "" : whole.result_bytes ? `The result of ${whole.result_bytes.toLocaleString("en")} bytes is not kept: it was longer than a part of console_result_bytes, or no page of the console was open when the call ended.` : "";
@@ -102,7 +133,7 @@ export function callView(id) {
     const rows = [["Call", t("code", {}, w.id)], ["Started", timeTag(w.at)], ["Caller", w.caller], ["Client", w.client], ["Transport", `${w.transport}, revision ${w.revision ?? "unknown"}`],
       ["Rules", w.verdict], ["Rule", w.rule], ["Outcome", w.state === "done" ? outcomeOf(w) : null], ["Cancelled", cancelOf(w)], ["Detail", w.detail],
       ["Approval", w.approval && state.pending.has(w.approval) ? h("a", { href: "#/inbox/" + encodeURIComponent(w.approval) }, visText(w.approval), ", waiting for you") : w.approval], ["Decision", decided],
-      ["Result", w.result_bytes ? `${w.result_bytes.toLocaleString("en")} bytes` : null], ["Sanitized", cleaned || (w.outcome === "ok" ? "nothing" : null)]].filter((r) => r[1]);
+      ["Result", w.result_bytes ? `${w.result_bytes.toLocaleString("en")} bytes` : null], ["Sanitized", cleaned || (w.outcome === "ok" ? "nothing" : null)], ["Records", w.state === "done" ? h("a", { href: "#/audit/find?" + new URLSearchParams({ text: id }) }, "in the audit log") : null]].filter((r) => r[1]);
     facts.replaceChildren(...rows.flatMap(([label, value]) => [h("dt", {}, label), h("dd", {}, value instanceof Node ? value : t("span", {}, value, true))]));
   }
 

@@ -1,7 +1,7 @@
 // Freeze dialog: everything, one caller or one server, with a reason.
 
 import { state, post } from "./api.js";
-import { h, t, put, attr, button, visText } from "./dom.js";
+import { h, put, attr, button, visText } from "./dom.js";
 
 let opened = null;
 

@@ -1,6 +1,6 @@
 // Text that may be long: with line numbers, a search, and a note of how much of it was on the screen.
 
-import { h, put, vis, attr, button, copyButton, sizeNote, hiddenCount } from "./dom.js";
+import { h, put, vis, attr, copyButton, sizeNote, hiddenCount } from "./dom.js";
 
 /** From this many lines on, each line has a number. */
 const NUMBERED_LINES = 8;

@@ -1,7 +1,7 @@
 // Results of calls: text, JSON, tables, pictures and sounds. Everything is inert: media are shown through `blob:` addresses
 // after their type was checked, and no link of a server can be followed.
 
-import { h, t, put, attr, button, textBox, visText } from "./dom.js";
+import { h, t, attr, button, textBox, visText } from "./dom.js";
 import { members, pretty, valid } from "./json.js";
 
 /** Types that are shown, with the bytes that a file of the type begins with. SVG is a document, so it is not one. */

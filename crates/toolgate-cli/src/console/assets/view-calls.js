@@ -1,15 +1,21 @@
 // Calls: a histogram with a brush, filters, and the calls as rows, or as counts by tool while there are too many.
 
-import { state, now, KEEP, on } from "./api.js";
-import { h, t, put, attr, keyed, button, plural, pageRoot } from "./dom.js";
-import { setTime, clock, span } from "./time.js";
+import { state, now, post, KEEP, on } from "./api.js";
+import { h, t, put, attr, keyed, button, plural, pageRoot, visText } from "./dom.js";
+import { setTime, clock, dateTime, shortTime, span } from "./time.js";
 import { barChart, legend, sparkline } from "./charts.js";
 import { virtualList } from "./virtual.js";
 import { liveBuckets, liveRate, liveTools, tooMany } from "./live.js";
 import { CLASSES, classOf, nameOf, stateText, stateLevel, cancelOf } from "./outcomes.js";
 import { callView, stopButton, progressMark } from "./call.js";
+import { chartCounts } from "./map.js";
 
 const ROW_HEIGHT = 44;
+const MINUTE = 60_000;
+/** Times of the audit log: their length, and the length of a bar in minutes. `live` is what this page saw itself. */
+const RANGES = { live: ["Live"], "60m": ["60 minutes", 60 * MINUTE, 1], "24h": ["24 hours", 1440 * MINUTE, 15], "7d": ["7 days", 10080 * MINUTE, 120] };
+/** Classes of the audit log for each group of states. */
+const PAST_CLASSES = { ok: ["allowed", "approved"], failed: ["failed", "cancelled"], refused: ["rule", "person", "expired", "frozen", "invalid", "rate", "busy", "not_found", "scope", "unsupported", "record", "result", "refused"] };
 const GROUPS = {
   all: ["All", () => true],
   running: ["Running", (c) => c.state === "running" || c.state === "judging"],
@@ -23,6 +29,8 @@ const root = pageRoot("calls", "Calls");
 const filter = h("input", { type: "search", id: "calls-filter", placeholder: "Filter: tool, caller, argument, id", "aria-label": "Filter the calls", autocomplete: "off", on: { input: render } });
 const chips = Object.entries(GROUPS).map(([id, [label]]) => button(label, { class: "chip", "data-group": id, "aria-pressed": id === "all" ? "true" : "false" }, () => pick(id)));
 const picks = { caller: select("Caller", "all callers"), server: select("Server", "all servers"), tool: select("Tool", "all tools") };
+const ranges = Object.entries(RANGES).map(([id, [label]]) => button(label, { class: "seg", "data-range": id, "aria-pressed": String(id === "live") }, () => setRange(id)));
+const onlyClass = h("span", { class: "tag", hidden: true, "data-only": "" });
 const pause = button("Pause", { "data-act": "pause", "aria-pressed": "false" }, () => setPaused(!paused));
 const shape = button("Show rows", { "data-act": "rows", hidden: true }, () => { wantsRows = !wantsRows; render(); });
 const rate = h("span", { class: "dim", "data-rate": "" });
@@ -37,11 +45,12 @@ const totals = h("div", { class: "scroll", hidden: true, "data-by-tool": "" }, h
   h("thead", {}, h("tr", {}, ...["Tool", "Calls/s", "Last minute", ...CLASSES.map((c) => c.label), "Average"].map((x) => h("th", { scope: "col" }, x)))), byTool));
 const detail = h("aside", { class: "detail-pane", tabindex: "-1", "aria-label": "Details of the call", hidden: true });
 const panes = h("div", { class: "panes" }, h("div", { class: "list-pane" }, none, list.node, totals, cap), detail);
-root.append(h("div", { class: "tools-bar" }, h("div", { class: "chips", role: "group", "aria-label": "State" }, ...chips), pause, shape, rate),
-  h("div", { class: "tools-bar" }, filter, ...Object.values(picks).map((p) => p.node), range),
+root.append(h("div", { class: "tools-bar" }, h("span", { class: "segs", role: "group", "aria-label": "Time" }, ...ranges), h("div", { class: "chips", role: "group", "aria-label": "State" }, ...chips), pause, shape, rate),
+  h("div", { class: "tools-bar" }, filter, ...Object.values(picks).map((p) => p.node), onlyClass, range),
   h("div", { class: "chart-line" }, chart.node, legend(CLASSES)), panes);
 const syncTools = keyed(byTool, (tool) => tool.name, makeTool);
 
+let mode = "live", past = null, pastClass = null, pastRule = null;
 let group = "all", open = null, view = null, paused = false, frozen = null, wantsRows = false, brush = null, shown = [];
 
 function select(label, every) {
@@ -53,14 +62,99 @@ function select(label, every) {
     known = key;
     const value = field.value;
     field.replaceChildren(h("option", { value: "" }, every), ...values.map((v) => t("option", { value: v }, v)));
-    field.value = values.includes(value) ? value : "";
+    if (value && !values.includes(value)) field.append(t("option", { value }, value));
+    field.value = value;
+  }, force(value) {
+    if (value && ![...field.options].some((o) => o.value === value)) field.append(t("option", { value }, value));
+    field.value = value;
   } };
 }
 
 function pick(id) {
   group = id;
   for (const b of chips) attr(b, "aria-pressed", b.dataset.group === id ? "true" : "false");
+  pastClass = pastRule = null;
   render();
+}
+
+// Calls of the audit log ---------------------------------------------------
+
+function setRange(id) {
+  mode = id;
+  past = null;
+  for (const b of ranges) attr(b, "aria-pressed", String(b.dataset.range === id));
+  attr(pause, "hidden", id !== "live");
+  for (const b of chips) attr(b, "hidden", id !== "live" && ["running", "waiting"].includes(b.dataset.group));
+  if (id !== "live" && ["running", "waiting"].includes(group)) group = "all";
+  brushed(null);
+  chart.clear();
+}
+
+/** The question that the filters and the selection of a time make. */
+function pastQuestion() {
+  const [, length] = RANGES[mode];
+  const [from, to] = brush ?? [now() - length, now() + MINUTE];
+  return { from: Math.floor(from), to: Math.ceil(to), caller: picks.caller.value || null, server: picks.server.value || null, tool: picks.tool.value || null,
+    classes: pastClass ? [pastClass] : PAST_CLASSES[group] ?? [], rule: pastRule, text: filter.value.trim() || null };
+}
+
+/** The question without the present, which moves. */
+const pastQuestionKey = () => { const q = pastQuestion(); return brush ? q : { ...q, from: 0, to: 0 }; };
+
+let asked = 0, soon = 0;
+/** Reads the chart and the first rows of a time from the audit log. */
+async function loadPast() {
+  const mine = ++asked, question = pastQuestion(), [, length, step] = RANGES[mode];
+  const whole = { from: now() - length, to: now() + MINUTE, step, caller: question.caller, server: question.server, tool: question.tool };
+  const key = JSON.stringify([mode, pastQuestionKey(), group]);
+  past = { key, calls: past?.calls ?? [], before: null, loading: true, overview: past?.overview ?? null };
+  const [rows, overview] = await Promise.all([post("/console/api/history/calls", question), post("/console/api/history/overview", whole)]);
+  if (mine !== asked || mode === "live") return;
+  const wrong = rows.error ?? overview.error;
+  const found = rows.ok ? JSON.parse(rows.text) : { calls: [], before: null };
+  past = { key, question, calls: found.calls, before: found.before, error: wrong, loading: false, overview: overview.ok ? JSON.parse(overview.text) : null, behind: found.behind };
+  drawPast();
+  if (found.behind) setTimeout(() => { if (mine === asked && mode !== "live" && !root.hidden) loadPast(); }, 800);
+}
+
+/** Reads the rows after the last one, once it comes into view. */
+async function loadOlder() {
+  if (!past?.before || past.loading) return;
+  past.loading = true;
+  const mine = asked;
+  const res = await post("/console/api/history/calls", { ...past.question, before: past.before });
+  if (mine !== asked || mode === "live") return;
+  past.loading = false;
+  if (!res.ok) { past.before = null; return; }
+  const found = JSON.parse(res.text);
+  past.calls = [...past.calls, ...found.calls];
+  past.before = found.before;
+  drawPast();
+}
+list.node.addEventListener("scroll", () => {
+  if (mode !== "live" && list.node.scrollTop + 3 * list.node.clientHeight > list.node.scrollHeight) loadOlder();
+}, { passive: true });
+
+function drawPast() {
+  const o = past.overview;
+  if (o) {
+    chart.update({ from: o.from, step: o.step, buckets: o.buckets.map((b) => chartCounts(b.classes)) });
+    picks.caller.set(o.callers.map((g) => g.name));
+    picks.server.set(o.servers.map((g) => g.name));
+    picks.tool.set(o.tools.map((g) => g.name));
+  }
+  shown = past.calls;
+  list.set(shown);
+  attr(totals, "hidden", true);
+  attr(list.node, "hidden", !shown.length);
+  attr(none, "hidden", shown.length > 0);
+  attr(cap, "hidden", true);
+  attr(shape, "hidden", true);
+  put(none, past.error ?? (past.loading ? "Reading the audit log." : past.behind ? "The index still reads the audit log." : "No call matches the filter."));
+  put(rate, past.loading && !shown.length ? "reading" : `${plural(shown.length, "call")}${past.before ? ", older ones follow" : ""}`);
+  for (const b of chips) put(b, GROUPS[b.dataset.group][0]);
+  attr(onlyClass, "hidden", !pastClass);
+  if (pastClass) put(onlyClass, "only: " + stateText({ outcome: "refused", refusal: pastClass }) + (pastRule ? `, ${visText(pastRule)}` : ""));
 }
 
 function setPaused(on) {
@@ -74,13 +168,20 @@ function setPaused(on) {
 function brushed(next) {
   brush = next;
   attr(range, "hidden", !brush);
-  if (brush) put(rangeText, `${clock(brush[0])} to ${clock(brush[1])}`);
+  const form = mode === "live" ? clock : dateTime;
+  if (brush) put(rangeText, `${form(brush[0])} to ${form(brush[1])}`);
   render();
 }
 
 const haystack = (c) => `${c.id} ${nameOf(c)} ${c.caller} ${stateText(c)} ${c.detail ?? ""} ${cancelOf(c) ?? ""} ${c.arguments ?? ""}`.toLowerCase();
 
 function render() {
+  if (mode !== "live") {
+    if (past?.key !== JSON.stringify([mode, pastQuestionKey(), group])) { clearTimeout(soon); soon = setTimeout(loadPast, past ? 250 : 0); }
+    if (past) drawPast();
+    view?.update();
+    return;
+  }
   const calls = paused ? frozen.calls : [...state.calls.values()];
   const newer = paused ? [...state.calls.values()].filter((c) => c.at > frozen.at).length : 0;
   put(rate, paused ? `paused, ${plural(newer, "newer call")}` : `${liveRate().toFixed(liveRate() < 10 ? 1 : 0)} calls/s`);
@@ -150,7 +251,7 @@ function makeRow(first) {
   };
   function update(next) {
     c = next;
-    if (at !== c.at) { at = c.at; setTime(time, c.at, clock); }
+    if (at !== c.at) { at = c.at; setTime(time, c.at, c.past ? shortTime : clock); }
     attr(node, "data-state", c.state);
     attr(node, "data-outcome", c.outcome);
     attr(node, "data-refusal", c.refusal);
@@ -173,7 +274,18 @@ function makeRow(first) {
 // Address and keys -------------------------------------------------------
 
 /** Opens the details of one call, or closes them with null. */
-function show(id) {
+function show(rest) {
+  const asks = rest?.startsWith("past?") ? new URLSearchParams(rest.slice(5)) : null;
+  if (asks) {
+    // A link to calls of the past: of a caller, a tool, or a class of refusal.
+    setRange(asks.get("range") in RANGES ? asks.get("range") : "24h");
+    for (const name of ["caller", "server", "tool"]) picks[name].force(asks.get(name) ?? "");
+    pastClass = asks.get("class");
+    pastRule = asks.get("rule") || null;
+    history.replaceState(null, "", "#/calls");
+    render();
+  }
+  const id = asks ? null : rest;
   const was = open;
   open = id;
   for (const part of list.parts()) part.node.classList.toggle("current", part.node.dataset.call === open);
@@ -205,6 +317,6 @@ on("page", () => { if (paused) setPaused(false); });
 
 export const page = {
   id: "calls", label: "Calls", letter: "c", topics: ["calls", "pending"], draw: render, key, show,
-  tick: () => { for (const part of list.parts()) part.tick(); view?.tick(); if (!paused) { chart.update(liveBuckets()); put(rate, `${liveRate().toFixed(liveRate() < 10 ? 1 : 0)} calls/s`); } },
+  tick: () => { for (const part of list.parts()) part.tick(); view?.tick(); if (!paused && mode === "live") { chart.update(liveBuckets()); put(rate, `${liveRate().toFixed(liveRate() < 10 ? 1 : 0)} calls/s`); } },
   count: () => { let n = 0; for (const c of state.calls.values()) if (c.state !== "done") n++; return n || ""; },
 };

@@ -1,6 +1,6 @@
 // Definitions that differ from the accepted ones: the differences, and buttons to accept or reject exactly what is shown.
 
-import { state, post } from "./api.js";
+import { state, post, changed } from "./api.js";
 import { compare } from "./diff.js";
 import { h, t, vis, put, attr, keyed, button, textBox, hiddenCount, sizeNote, say, visText, pageRoot } from "./dom.js";
 import { dateTime } from "./time.js";
@@ -20,14 +20,17 @@ root.append(empty, error, bulk, list, more);
 
 const idOf = (pin) => pin.kind + " " + pin.name;
 const sync = keyed(list, idOf, makeCard);
-let selected = null, armedAt = 0, parts = new Map(), order = [];
+let wanted = null, selected = null, armedAt = 0, parts = new Map(), order = [];
 
 /** Pins that wait for a decision; the others were rejected. */
 const waiting = () => state.pins.filter((pin) => !pin.rejected);
+const risky = (pin) => (pin.steering ?? []).some((f) => f.weight >= 8);
 
 function renderPins() {
   const before = order, had = list.contains(document.activeElement);
-  const items = [...state.pins].sort((a, b) => !!a.rejected - !!b.rejected || (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
+  if (loaded !== state.pinned?.serial && !loading) load();
+  // What may steer a model comes first; rejected ones last.
+  const items = [...state.pins].sort((a, b) => !!a.rejected - !!b.rejected || weight(b) - weight(a) || (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
   order = items.map(idOf);
   parts = sync(items);
   if (!parts.has(selected)) {
@@ -35,10 +38,29 @@ function renderPins() {
     if (had && selected) parts.get(selected).node.focus({ preventScroll: true });
   }
   if (before.some((id, i) => order[i] !== id)) moved();
-  attr(empty, "hidden", items.length > 0);
+  if (wanted && parts.has(wanted)) { const id = wanted; wanted = null; showPin(id); }
+  attr(empty, "hidden", items.length > 0 || loading);
   attr(more, "hidden", items.length < MOST.pins);
   drawBulk();
 }
+
+/** The gateway only tells that the pins changed; their differences are read while this page is shown. */
+let loaded = null, loading = false;
+async function load() {
+  loading = true;
+  const serial = state.pinned?.serial;
+  const res = await post("/console/api/pins/open", {});
+  loading = false;
+  put(error, res.error ?? "");
+  attr(error, "hidden", res.ok);
+  if (!res.ok) return;
+  loaded = serial;
+  state.pins = JSON.parse(res.text);
+  changed("pins");
+}
+
+/** How much a change may steer a model: the sum of its flags, and changed texts before changed types. */
+const weight = (pin) => (pin.steering ?? []).reduce((sum, f) => sum + f.weight, 0) + (pin.differences ?? []).reduce((sum, d) => sum + (d.cosmetic ? 0 : /description|title|instructions/i.test(d.place) ? 0.5 : 0.1), 0);
 
 /** A key for one definition must not hit another: for a moment, keys do nothing. */
 function arm() { armedAt = Date.now() + 700; }
@@ -89,7 +111,8 @@ const settle = (act, pin) => post("/console/api/pins/" + act, { name: pin.name, 
 /** One button for each server with several pending pins. Each is accepted by its digest, so none is accepted unseen. */
 function drawBulk() {
   const by = new Map();
-  for (const pin of waiting()) by.set(pin.server, (by.get(pin.server) ?? 0) + 1);
+  // What is flagged as an instruction or a request for a secret is accepted one by one.
+  for (const pin of waiting().filter((pin) => !risky(pin))) by.set(pin.server, (by.get(pin.server) ?? 0) + 1);
   const many = [...by].filter(([, count]) => count > 1);
   const key = JSON.stringify(many);
   if (bulk.dataset.key === key) return;
@@ -98,7 +121,7 @@ function drawBulk() {
 }
 
 async function acceptAll(server, by) {
-  const all = waiting().filter((pin) => pin.server === server);
+  const all = waiting().filter((pin) => pin.server === server && !risky(pin));
   if (!confirm(`Accept ${all.length} definition${all.length === 1 ? "" : "s"} from ${visText(server)} as shown here?`)) return;
   by.disabled = true;
   const wrong = [];
@@ -115,6 +138,7 @@ function makeCard(first) {
   let pin = first, busy = false, drawn = "", fetched = null;
   const name = t("h3", {}, pin.name);
   const tags = h("div", { class: "tags" });
+  const flags = h("ul", { class: "steering", "data-steering": "", hidden: true });
   const body = h("div", { class: "changes" });
   const wrong = h("p", { class: "error", role: "alert", hidden: true });
   const note = h("p", { class: "dim" });
@@ -122,12 +146,17 @@ function makeCard(first) {
   const no = button("Reject", { class: "danger", "data-act": "reject", title: "Key: r" }, () => run("reject"));
   const mine = () => select(idOf(pin));
   const node = h("article", { class: "card pin", tabindex: "-1", "data-pin": pin.name, "data-kind": pin.kind, "aria-label": visText(`${pin.kind} ${pin.name}`), on: { focusin: mine, pointerdown: mine } },
-    h("header", {}, name, tags), body, wrong, note, h("footer", {}, yes, no));
+    h("header", {}, name, tags), flags, body, wrong, note, h("footer", {}, yes, no));
   /** The pin with its differences, sent or requested. */
   const whole = () => (pin.differences ? pin : fetched?.other === pin.other ? fetched : null);
   function draw() {
     tags.replaceChildren(...tagsOf(pin, whole()));
     body.replaceChildren(...(whole() ? changes(whole()) : [button("Show the differences", { "data-act": "show" }, show)]));
+    flags.replaceChildren(...(pin.steering ?? []).map((f) => h("li", {}, h("span", { class: "tag " + (f.weight >= 8 ? "bad" : "warn") }, f.kind), " ", t("span", {}, f.text), t("small", { class: "dim" }, f.place))));
+    attr(flags, "hidden", !pin.steering?.length);
+    node.classList.toggle("risky", risky(pin));
+    yes.className = risky(pin) ? "destroy" : "primary";
+    put(yes, risky(pin) ? "Accept despite the flags" : "Accept");
     attr(no, "hidden", !!pin.rejected);
     put(note, standing(pin));
     allow();
@@ -218,17 +247,17 @@ function change(one) {
 function side(sign, word, mark, runs, text) {
   if (runs === null) return h("div", { class: "side" }, h("span", { class: "label" }, word), h("p", { class: "dim" }, "nothing"));
   const pre = h("pre", { tabindex: "0", "aria-label": word });
-  for (const run of runs) pre.append(run.changed ? changed(mark, run.text) : vis(run.text, true));
+  for (const run of runs) pre.append(run.changed ? changedRun(mark, run.text) : vis(run.text, true));
   return h("div", { class: "side " + mark }, h("div", { class: "box-head" }, h("span", { class: "label" }, `${sign} ${word}`), h("span", { class: "dim" }, sizeNote(text))), pre);
 }
 
-function changed(mark, text) {
+function changedRun(mark, text) {
   const node = h(mark, {});
   node.append(vis(text, true));
   return node;
 }
 
 export const page = {
-  id: "changes", label: "Changes", letter: "h", topics: ["pins"], draw: renderPins, key: pinsKey, show: (id) => { if (id) showPin(id); },
-  count: () => waiting().length || "", alert: () => waiting().length > 0,
+  id: "changes", label: "Changes", letter: "h", topics: ["pins", "pinned"], draw: renderPins, key: pinsKey, show: (id) => { if (id) showPin(id); wanted = parts.has(id) ? null : id; },
+  count: () => state.pinned?.open || "", alert: () => Boolean(state.pinned?.open),
 };

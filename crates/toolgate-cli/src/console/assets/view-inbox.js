@@ -1,7 +1,7 @@
 // Inbox: requests for approval as a list, and the selected one beside it.
 
 import { state, now, post, on, endpointUrl, othersAt } from "./api.js";
-import { h, t, put, attr, keyed, button, copyButton, visText, plural, pageRoot, isNarrow } from "./dom.js";
+import { h, t, put, attr, keyed, copyButton, visText, plural, pageRoot, isNarrow } from "./dom.js";
 import { timeTag, clock, span } from "./time.js";
 import { members, kind } from "./json.js";
 import { requestView } from "./request.js";
@@ -209,12 +209,12 @@ function drawEmpty(waiting) {
   if (waiting) return;
   const running = [...state.calls.values()].filter((c) => c.state === "running").length;
   const up = state.servers.filter((s) => s.state === "running").length;
-  const key = `${running} ${up} ${state.servers.length} ${state.tools.length} ${state.calls.size > 0} ${state.endpoint}`;
+  const key = `${running} ${up} ${state.servers.length} ${state.items?.tools} ${state.calls.size > 0} ${state.endpoint}`;
   if (empty.dataset.key === key) return;
   empty.dataset.key = key;
   empty.replaceChildren(h("h3", {}, "No pending approvals"),
     h("p", {}, "Calls that need a person's approval appear here. A call that nobody decides in time is denied."),
-    h("p", { class: "dim" }, `Servers running: ${up} of ${state.servers.length}. Tools: ${state.tools.length}. Calls running: ${running}.`),
+    h("p", { class: "dim" }, `Servers running: ${up} of ${state.servers.length}. Tools: ${state.items?.tools ?? 0}. Calls running: ${running}.`),
     ...(state.calls.size ? [] : [h("p", {}, "No calls yet. Point a client at ", t("code", {}, endpointUrl()), " ", copyButton(endpointUrl))]));
 }
 
@@ -258,7 +258,7 @@ function open(id) {
 }
 
 export const page = {
-  id: "inbox", label: "Inbox", letter: "i", topics: ["pending", "presence", "freezes", "calls", "servers", "tools"],
+  id: "inbox", label: "Inbox", letter: "i", topics: ["pending", "presence", "freezes", "calls", "servers", "items"],
   draw, key, show, tick: () => { for (const row of rows.values()) row.tick(); view?.tick(); },
   count: () => state.pending.size || "", alert: () => [...state.pending.values()].some((p) => p.connected),
 };

@@ -9,7 +9,7 @@ use crate::{
 use serde_json::{Value, json};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use toolgate_policy::{
-    ApprovalChannel, Approver,
+    Approver,
     keys::{ApiKeyError, ApiKeyView, KeyEndReason, NewApiKey},
 };
 
@@ -93,14 +93,6 @@ impl OperatorApi {
         let shown = |key: NewApiKey| json!({"key": key.reveal(), "old_until": key.old_valid_until().map(millis)});
         let done = match action {
             "keys" => return Some(Ok(self.key_list())),
-            // A new key must not be read in a browser, nor by a person who sees its screen.
-            "keys/create" | "keys/rotate" if who.channel != ApprovalChannel::Terminal => {
-                let why = format!(
-                    "keys are created in a terminal: `toolgate {} NAME`",
-                    action.replace('/', " ")
-                );
-                return Some(Err(ActionError::Refused(why)));
-            }
             "keys/create" => {
                 let most = self.active.snapshot().config.limits.caller_keys;
                 let groups = with["groups"].as_array().into_iter().flatten();

@@ -2,9 +2,12 @@
 
 use super::{ActionError, ActionResult, OperatorApi, item_view};
 use serde_json::{Value, json};
-use std::collections::HashMap;
-use toolgate_core::ItemKind;
-use toolgate_policy::{PinError, PinView, Pins, SecretRedactor, pins::DefinitionDifference};
+use std::{collections::HashMap, sync::atomic::Ordering};
+use toolgate_core::{ItemKind, Json};
+use toolgate_policy::{
+    PinError, PinView, Pins, SecretRedactor,
+    pins::{DefinitionDifference, SteeringFlag, steering_flags},
+};
 
 /// Maximum number of pins that the console shows. More are shown once some of these are decided.
 const MAX_SHOWN_PINS: usize = 500;
@@ -62,6 +65,10 @@ impl OperatorApi {
                 let with_flags = |view: &PinView| {
                     let mut pin = pin_summary(view);
                     pin["flags"] = json!(flags.get(&(view.kind.clone(), view.name.clone())));
+                    pin["steering"] = steering_of(view)
+                        .iter()
+                        .map(item_view::steering_json)
+                        .collect();
                     pin
                 };
                 Ok(pins.views(server).iter().map(with_flags).collect())
@@ -101,9 +108,21 @@ impl OperatorApi {
         open.iter().map(fitting).collect()
     }
 
-    /// Sends the open pins to the console.
+    /// Returns how many pins wait for a decision, with a number that changes when the pins may have.
+    pub(super) fn pin_counts(&self) -> Value {
+        let open = self
+            .active
+            .snapshot()
+            .pins
+            .awaiting_decision(MAX_SHOWN_PINS);
+        let waiting = open.iter().filter(|pin| pin.rejected_by.is_none()).count();
+        json!({"open": waiting, "serial": self.items_serial.load(Ordering::Relaxed)})
+    }
+
+    /// Tells the console that the pins may have changed.
     pub(super) fn send_pins(&self) {
-        self.feed.send_with("pins", || self.open_pins());
+        self.items_serial.fetch_add(1, Ordering::Relaxed);
+        self.feed.send_with("pinned", || self.pin_counts());
     }
 }
 
@@ -140,6 +159,10 @@ fn text_bytes(view: &PinView) -> usize {
 
 fn pin_with_texts(view: &PinView) -> Value {
     let mut all = pin_summary(view);
+    all["steering"] = steering_of(view)
+        .iter()
+        .map(item_view::steering_json)
+        .collect();
     all["differences"] = view.differences.iter().map(difference_json).collect();
     all["text"] = json!(
         view.pending_text
@@ -156,4 +179,32 @@ fn difference_json(one: &DefinitionDifference) -> Value {
             .map(|text| SecretRedactor::redact_for_display(text).into_owned())
     };
     json!({"place": SecretRedactor::redact_for_display(&one.path), "old": text(&one.old), "new": text(&one.new), "cosmetic": one.cosmetic})
+}
+
+/// Returns the texts of a new definition that may steer a model. Of a changed one, only those that are new count.
+fn steering_of(view: &PinView) -> Vec<SteeringFlag> {
+    let read = |text: &str| Json::read(text.as_bytes().to_vec(), &Default::default()).ok();
+    if let Some(whole) = view.pending_text.as_deref().and_then(read) {
+        return steering_flags(&whole);
+    }
+    let mut flags = Vec::new();
+    for difference in &view.differences {
+        let old = difference.old.as_deref().and_then(read);
+        let old = old.map_or_else(Vec::new, |old| steering_flags(&old));
+        let new = difference.new.as_deref().and_then(read);
+        for mut flag in new.iter().flat_map(steering_flags) {
+            let is_known =
+                |known: &SteeringFlag| known.kind == flag.kind && known.text == flag.text;
+            if !old.iter().any(is_known) {
+                let inner = match flag.place.is_empty() {
+                    true => String::new(),
+                    false => format!(".{}", flag.place),
+                };
+                flag.place = format!("{}{inner}", difference.path);
+                flags.push(flag);
+            }
+        }
+    }
+    flags.sort_by_key(|flag| std::cmp::Reverse(flag.kind));
+    flags
 }

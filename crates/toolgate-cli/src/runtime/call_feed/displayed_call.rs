@@ -219,7 +219,7 @@ impl DisplayedCall {
 }
 
 /// Returns the class of a refusal that the console shows, by its error class in the audit log.
-fn refusal_class(code: &str, frozen: bool, rate: bool) -> &str {
+pub(crate) fn refusal_class(code: &str, frozen: bool, rate: bool) -> &str {
     match code {
         "refused_rule" if frozen => "frozen",
         "refused_rule" => "rule",
@@ -233,7 +233,7 @@ fn refusal_class(code: &str, frozen: bool, rate: bool) -> &str {
 }
 
 /// Converts an outcome of the audit log to the outcome that the console shows.
-fn console_outcome(out: &str) -> &str {
+pub(crate) fn console_outcome(out: &str) -> &str {
     match out {
         "cancelled_unknown" => "cancelled",
         out => out,

@@ -10,6 +10,7 @@ mod results;
 mod rows;
 
 pub(crate) use batch::CallFollower;
+pub(crate) use displayed_call::{console_outcome, refusal_class};
 
 use displayed_call::DisplayedCall;
 use results::RecentResults;

@@ -13,6 +13,7 @@ mod watch;
 
 use crate::{
     config::{Config, ConfigSource},
+    config_versions::ConfigVersions,
     event_log::{self, GatewayEvent},
     runtime::active::ActiveSnapshot,
     runtime::snapshot::{ConfigSnapshot, GatewayResources},
@@ -39,6 +40,8 @@ pub(crate) struct ConfigReloader {
     start_config: Config,
     reload_lock: tokio::sync::Mutex<()>,
     last: Mutex<LastReload>,
+    /// Configs that were in force.
+    pub(crate) versions: ConfigVersions,
 }
 
 /// Result of the last reload.
@@ -82,8 +85,10 @@ impl ConfigReloader {
         shared: GatewayResources,
         live: Arc<ActiveSnapshot>,
         listen: SocketAddr,
+        versions: ConfigVersions,
     ) -> ConfigReloader {
-        ConfigReloader {
+        let reloader = ConfigReloader {
+            versions,
             resources: shared,
             start_config: live.snapshot().config.clone(),
             active: live,
@@ -95,6 +100,23 @@ impl ConfigReloader {
                 rejection: None,
                 notes: Vec::new(),
             }),
+        };
+        reloader.keep_version("start");
+        reloader
+    }
+
+    /// Keeps the text of the config that is in force, so that an operator can put it back. The file may have changed
+    /// since it was read; then a reload follows, which keeps the new text.
+    fn keep_version(&self, by: &str) {
+        let hash = self.active.snapshot().config.hash.clone();
+        let text = self
+            .file()
+            .ok()
+            .and_then(|path| Config::read_text(path).ok());
+        let text = text.filter(|text| Some(Config::text_hash(text)) == hash);
+        if let Some(Err(why)) = text.map(|text| self.versions.keep(&text, by)) {
+            let text = format!("the config cannot be kept for an undo: {why}");
+            event_log::emit(GatewayEvent::Problem { text });
         }
     }
 
@@ -115,6 +137,9 @@ impl ConfigReloader {
             Err(why) => Err(why),
         };
         let taken = self.apply(made, new, &before, because).await;
+        if taken.is_ok() {
+            self.keep_version(because.name());
+        }
         // The last reference may be this one; dropping it ends servers that are no longer used.
         drop(before);
         let feed = &self.resources.backends.feed;

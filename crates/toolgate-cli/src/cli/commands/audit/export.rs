@@ -1,7 +1,7 @@
 //! `toolgate audit export`: the audit log in the formats of other systems, from the position of the last export.
 
-use super::{CommandError, Result, formats, period_start, print, unreadable};
-use crate::args::ExportFormat;
+use super::{CommandError, Result, period_start, print, unreadable};
+use crate::{args::ExportFormat, audit_output::format_record};
 use std::{
     collections::BTreeMap,
     fs, io,
@@ -9,7 +9,7 @@ use std::{
     process::ExitCode,
     time::Duration,
 };
-use toolgate_journal::read::{AuditFollower, SegmentLine};
+use toolgate_journal::read::AuditFollower;
 
 /// Sequence number of the last exported record of each chain.
 type ExportCursor = BTreeMap<String, u64>;
@@ -43,16 +43,6 @@ pub(super) fn run(
             write(cursor, &places)?;
         }
     }
-}
-
-fn format_record(form: ExportFormat, line: &SegmentLine) -> String {
-    let text = match form {
-        ExportFormat::Jsonl => Some(line.raw.clone()),
-        ExportFormat::Otlp => Some(formats::otlp(line)),
-        ExportFormat::Ocsf => formats::ocsf(line),
-        ExportFormat::Cef => formats::cef(line),
-    };
-    text.map(|text| format!("{text}\n")).unwrap_or_default()
 }
 
 fn read(cursor: &Path) -> Result<ExportCursor> {

@@ -1,7 +1,9 @@
 //! Audit records as readable text, one line each. Long values are truncated.
 
-use super::formats;
-use crate::cli::output::{OutputTable, TableColumn};
+use crate::{
+    audit_output,
+    cli::output::{OutputTable, TableColumn},
+};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -91,7 +93,7 @@ fn readable_line(line: &SegmentLine) -> String {
 }
 
 fn word(line: &SegmentLine, name: &str) -> String {
-    truncate_value(formats::text(line, name))
+    truncate_value(audit_output::text(line, name))
 }
 
 /// Returns the decision and the reason of the last step that gave one.
@@ -108,7 +110,7 @@ fn decision_and_reason(line: &SegmentLine, verdict: &str) -> String {
 }
 
 fn ended(line: &SegmentLine) -> String {
-    let us = formats::number(line, "dur_us");
+    let us = audit_output::number(line, "dur_us");
     let told = format!(
         "{} in {}.{} ms",
         word(line, "out"),

@@ -4,24 +4,18 @@
 //! is
 //! read from its segment and checked.
 
-use super::{Result, index::AuditIndex, period_start, print, readable, unreadable};
-use crate::{args::AuditSearchOptions, cli::progress::ProgressLine};
+use super::{Result, period_start, print, readable, unreadable};
+use crate::{
+    args::AuditSearchOptions,
+    audit_index::{AuditIndex, PositionFilter, RecordPosition},
+    cli::progress::ProgressLine,
+};
 use serde_json::Value;
 use std::{collections::BTreeMap, io, path::Path, process::ExitCode};
 use toolgate_journal::read::{self, SegmentFile, SegmentLine};
 
 /// Output buffer size in bytes.
 const OUTPUT_CHUNK_BYTES: usize = 1024 * 1024;
-
-/// Position of a record.
-pub(super) struct RecordPosition {
-    /// Time in microseconds; never less than that of an earlier record in the chain.
-    pub(super) ts: u64,
-    /// Index of its segment in the list of files.
-    pub(super) file: usize,
-    /// Byte offset of its line.
-    pub(super) offset: u64,
-}
 
 /// Prints the records that match all filters.
 pub(super) fn run(data: &Path, dir: &Path, wanted: &AuditSearchOptions) -> Result<ExitCode> {
@@ -34,6 +28,11 @@ pub(super) fn run(data: &Path, dir: &Path, wanted: &AuditSearchOptions) -> Resul
         true => AuditIndex::open(data),
         false => None,
     };
+    let by_name = PositionFilter {
+        tool: wanted.tool.as_deref(),
+        caller: wanted.caller.as_deref(),
+        server: wanted.server.as_deref(),
+    };
     let progress = ProgressLine::start("Searching the audit log");
     for (at, file) in files.iter().enumerate() {
         let count = files.len();
@@ -41,14 +40,14 @@ pub(super) fn run(data: &Path, dir: &Path, wanted: &AuditSearchOptions) -> Resul
         let found = index
             .as_mut()
             .filter(|_| file.sealed)
-            .and_then(|index| index.find(at, file, wanted));
+            .and_then(|index| index.find(at, file, &by_name));
         match found {
             Some(found) => hits.extend(found),
             None => hits.extend(scan(at, file, wanted, from).map_err(unreadable(dir))?),
         }
     }
     drop(progress);
-    if let Some(index) = index {
+    if let Some(mut index) = index {
         index.retain_segments(&files);
     }
     print_matches(&files, sort_by_time(&files, hits), wanted, from).map_err(unreadable(dir))?

@@ -5,35 +5,35 @@ use serde_json::{Map, Value};
 use toolgate_core::{Caller, Json, Op, PinState, PredictedOutcome};
 
 /// Prefix of a redaction placeholder.
-pub(super) const REDACTED_PREFIX: &str = "[redacted:";
+pub(crate) const REDACTED_PREFIX: &str = "[redacted:";
 /// Placeholder of a value that the schema marks as secret; no secret rule matched it.
 const REDACTED_BY_SCHEMA: &str = "[redacted:schema]";
 /// Placeholder of an argument that no rule read: only its name is recorded.
-pub(super) const REDACTED_UNREAD: &str = "[redacted:unread]";
+pub(crate) const REDACTED_UNREAD: &str = "[redacted:unread]";
 /// Prefix of the placeholder of an oversized text.
-pub(super) const OMITTED_PREFIX: &str = "[omitted:";
+pub(crate) const OMITTED_PREFIX: &str = "[omitted:";
 
 /// Recorded call and its decision.
-pub(super) struct RecordedCall {
-    pub(super) id: String,
+pub(crate) struct RecordedCall {
+    pub(crate) id: String,
     /// Microseconds since 1970.
-    pub(super) at: u64,
-    pub(super) caller: Caller,
-    pub(super) op: Op,
+    pub(crate) at: u64,
+    pub(crate) caller: Caller,
+    pub(crate) op: Op,
     /// Name that the caller used.
-    pub(super) name: String,
+    pub(crate) name: String,
     /// Server id and full name, with the server's own item name; `None` if the caller was not allowed to know the item.
-    pub(super) item: Option<(String, String)>,
-    pub(super) arguments: RecordedArguments,
-    pub(super) pin: PinState,
+    pub(crate) item: Option<(String, String)>,
+    pub(crate) arguments: RecordedArguments,
+    pub(crate) pin: PinState,
     /// Recorded decision; `None` if no rule decided.
-    pub(super) decision: Option<RecordedDecision>,
+    pub(crate) decision: Option<RecordedDecision>,
     /// True if a secret was found in the arguments.
-    pub(super) has_secret: bool,
+    pub(crate) has_secret: bool,
 }
 
 /// Recorded form of the arguments.
-pub(super) enum RecordedArguments {
+pub(crate) enum RecordedArguments {
     /// Complete arguments.
     Whole(Json),
     /// Arguments with redacted values.
@@ -44,16 +44,16 @@ pub(super) enum RecordedArguments {
 
 /// Decision on a call.
 #[derive(Clone, Debug)]
-pub(super) struct RecordedDecision {
-    pub(super) outcome: PredictedOutcome,
+pub(crate) struct RecordedDecision {
+    pub(crate) outcome: PredictedOutcome,
     /// Name of the policy layer.
-    pub(super) by: String,
-    pub(super) why: String,
+    pub(crate) by: String,
+    pub(crate) why: String,
 }
 
 impl RecordedCall {
     /// Reads a record of a sent or rejected call; `None` for other records.
-    pub(super) fn read(event: &str, at: u64, fields: &Map<String, Value>) -> Option<RecordedCall> {
+    pub(crate) fn read(event: &str, at: u64, fields: &Map<String, Value>) -> Option<RecordedCall> {
         let begun = match event {
             "call.begin" => true,
             "deny" => false,

@@ -70,7 +70,7 @@ pub(crate) struct FaultOutput {
 }
 
 impl VerifyOutput {
-    pub(super) fn new(report: &AuditReport) -> VerifyOutput {
+    pub(crate) fn new(report: &AuditReport) -> VerifyOutput {
         VerifyOutput {
             verdict: match report.verdict() {
                 AuditVerdict::Intact => "intact",

@@ -5,13 +5,13 @@ use toolgate_core::visible;
 use toolgate_journal::read::SegmentLine;
 
 /// Returns a text field of a record; empty if absent.
-pub(super) fn text<'a>(line: &'a SegmentLine, name: &str) -> &'a str {
+pub(crate) fn text<'a>(line: &'a SegmentLine, name: &str) -> &'a str {
     let value = line.fields.get(name);
     value.and_then(Value::as_str).unwrap_or_default()
 }
 
 /// Returns a number field of a record; 0 if absent.
-pub(super) fn number(line: &SegmentLine, name: &str) -> u64 {
+pub(crate) fn number(line: &SegmentLine, name: &str) -> u64 {
     let value = line.fields.get(name);
     value.and_then(Value::as_u64).unwrap_or_default()
 }

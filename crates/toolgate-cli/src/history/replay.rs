@@ -12,14 +12,14 @@ use toolgate_core::{Call, DefinitionPin, Item, Json, Op, PredictedOutcome, Rule}
 use toolgate_policy::{AccessRule, AccessRules, OnOutboundSecret, RuleAction};
 
 /// Result of evaluating a recorded call.
-pub(super) struct ReplayedCall {
+pub(crate) struct ReplayedCall {
     /// Full name, or the name that the caller used.
-    pub(super) tool: String,
-    pub(super) result: ReplayResult,
+    pub(crate) tool: String,
+    pub(crate) result: ReplayResult,
 }
 
 /// Decision of a config.
-pub(super) enum ReplayResult {
+pub(crate) enum ReplayResult {
     Decided(RecordedDecision),
     /// Reason why the decision is unknown.
     Unknown(String),
@@ -35,7 +35,7 @@ fn decided(end: PredictedOutcome, by: &str, why: impl Into<String>) -> ReplayRes
 }
 
 /// Evaluates a call under a config. With incomplete arguments, the decision may be unknown.
-pub(super) async fn evaluate_call(call: &RecordedCall, by: &OfflineView) -> ReplayedCall {
+pub(crate) async fn evaluate_call(call: &RecordedCall, by: &OfflineView) -> ReplayedCall {
     let item = find_item(call, by);
     let tool = match (&item, &call.item) {
         (Some(item), _) => item.full_name(),
@@ -182,7 +182,7 @@ fn evaluate_partial(
 }
 
 /// Returns the decision of the access rules.
-pub(super) fn access_decision(
+pub(crate) fn access_decision(
     rules: Vec<AccessRule>,
     call: &Call,
     item: &Item,
