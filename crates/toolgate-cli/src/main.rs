@@ -28,6 +28,7 @@ mod fleet;
 mod history;
 mod hosts;
 mod import;
+mod mcp_path;
 mod oauth;
 mod operator;
 mod output_table;

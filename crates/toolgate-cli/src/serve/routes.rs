@@ -1,11 +1,8 @@
 //! HTTP routes. Host, Origin and credentials are checked here, for every route, before anything else.
 
-pub(crate) mod mcp_path;
 mod sign_in;
 
 pub(crate) use sign_in::UserSignInRoutes;
-
-use mcp_path::{McpPath, McpTransport};
 
 use crate::{
     admin::{self, AdminPages},
@@ -15,6 +12,7 @@ use crate::{
     },
     console::WebConsole,
     fleet::{Forwarded, ForwardedRequestHandler, GatewayFleet},
+    mcp_path::{McpPath, McpTransport},
     oauth::SIGN_IN_PATH,
     proxy::{ClientConnection, TrustedProxies},
     responses::text_response,

@@ -4,8 +4,8 @@
 use super::gateway_policy;
 use crate::{
     config::Config,
+    mcp_path::McpPath,
     runtime::{call_feed::CallFeed, snapshot::PolicyBackends},
-    serve::routes::mcp_path::McpPath,
 };
 use serde_json::{Value, json};
 use std::{collections::BTreeMap, path::Path, sync::Arc};
