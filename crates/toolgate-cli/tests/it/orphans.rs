@@ -1,6 +1,7 @@
 //! Calls that wait for a person when their gateway is killed: what becomes of each is recorded once, whoever is there.
 
 use crate::help::{Gate, LONG, Modern, Setup, TempDir, try_raw, until};
+use rusqlite::{Connection, OpenFlags};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::thread;
@@ -37,11 +38,14 @@ fn orphan(gate: Gate) -> Value {
     let asked = until("a call waits", LONG, || {
         approvals(&gate.audit_files(), "asked").pop()
     });
-    // Its row comes after its record.
+    // Its row comes after its record. The text of the row is in the file before the row is committed.
     until("the question is kept", LONG, || {
-        let text = gate.data.stored_text("state/state");
-        text.contains(asked["approval"].as_str().unwrap())
-            .then_some(())
+        let database = gate.data.file("state/state/state.sqlite");
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY;
+        let database = Connection::open_with_flags(database, flags).ok()?;
+        let sql = "SELECT 1 FROM entries WHERE tbl = 'approvals' AND key = ?1";
+        let id = asked["approval"].as_str().unwrap();
+        database.query_row(sql, [id], |_| Ok(())).ok()
     });
     gate.kill();
     let answer = call.join().unwrap();
