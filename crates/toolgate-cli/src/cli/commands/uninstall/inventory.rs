@@ -23,10 +23,13 @@ const DATA_ENTRIES: &[(&str, OwnFiles)] = &[
     ("audit-index.sqlite-shm", OwnFiles::Itself),
     ("audit-index.sqlite-wal", OwnFiles::Itself),
     ("checkpoints", OwnFiles::Ends(&[".jsonl"])),
+    ("config-versions", OwnFiles::Ends(&[".toml"])),
     ("grants", OwnFiles::Begins("grants.")),
     ("hosts", OwnFiles::Ends(&[".json", ".backup"])),
     ("logs", OwnFiles::Ends(&[".log", ".log.1"])),
+    ("outbox", OwnFiles::Ends(STORE_FILE_ENDS)),
     ("run", OwnFiles::Ends(&[".sock"])),
+    ("shared-store", OwnFiles::Itself),
     ("state", OwnFiles::Ends(STORE_FILE_ENDS)),
     ("tasks", OwnFiles::Ends(STORE_FILE_ENDS)),
 ];
