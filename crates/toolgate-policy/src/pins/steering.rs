@@ -82,7 +82,7 @@ const PATTERNS: &[(SteeringKind, &str)] = &[
     ),
     (
         SteeringKind::Imperative,
-        r"\b(?:do not|don't|never|must not|without)\b[^.\n]{0,20}\b(?:tell|telling|mention|mentioning|inform|informing|reveal|revealing|show|notify|notifying|ask|asking|alert)\b[^.\n]{0,30}\b(?:user|human|person|operator|anyone)\b",
+        r"\b(?:do not|don't|never|must not|without)\b[^.\n]{0,20}\b(?:tell|telling|mention|mentioning|inform|informing|reveal|revealing|show|notify|notifying|ask|asking|alert)\b[^.\n]{0,60}\b(?:user|human|person|operator|anyone)\b",
     ),
     (
         SteeringKind::Imperative,

@@ -253,7 +253,7 @@ fn rejects_invalid_conditions_with_their_position() {
         ),
         (
             "caller == 'me'",
-            "column 1: caller has no value of its own; use one of its fields: name",
+            "column 1: caller has no value of its own; use one of its fields: name, groups, roles, claims",
         ),
         (
             "args.a.startswith('b')",
