@@ -50,6 +50,7 @@ mod legacy;
 mod legacy_line;
 #[cfg(feature = "postgres")]
 pub mod postgres;
+mod queued_change;
 mod shared;
 mod store;
 mod tables;

@@ -5,8 +5,9 @@ use crate::{
     database::DATABASE,
     error::WRITER_ENDED,
     legacy,
+    queued_change::{self, PlannedChange, QueuedChange},
     shared::{StoreLimits, StoreShared},
-    writer::{QueuedChange, StoreWriter},
+    writer::StoreWriter,
     writer_handle::WriterHandle,
 };
 use serde_json::Value;
@@ -18,7 +19,7 @@ use std::{
     },
     thread,
 };
-use tokio::sync::{oneshot, watch};
+use tokio::sync::watch;
 use toolgate_core::{BoxFuture, Error};
 use toolgate_policy::{
     ChangedKeys, StateClock, StateRow, StateStore, WriteOutcome, WritePrecondition,
@@ -60,28 +61,15 @@ impl DatabaseStore {
         dir.join(DATABASE).exists() || legacy::exists(dir)
     }
 
-    fn send(
-        &self,
-        table: &str,
-        key: &str,
-        value: Option<Value>,
-        expect: WritePrecondition,
-        waiter: oneshot::Sender<Result<WriteOutcome, StoreError>>,
-    ) -> Result<(), StoreError> {
+    fn send(&self, queued: QueuedChange) -> Result<(), StoreError> {
         if let Some(reason) = self.shared.failed.get() {
             return Err(StoreError::Failed(reason.clone()));
         }
+        let PlannedChange { key, value, .. } = &queued.planned;
         self.limits.check_size(key, value.as_ref())?;
-        let message = QueuedChange {
-            table: table.to_owned(),
-            key: key.to_owned(),
-            value,
-            expect,
-            waiter,
-        };
         self.writer
             .queue()?
-            .try_send(message)
+            .try_send(queued)
             .map_err(|error| match error {
                 TrySendError::Full(_) => StoreError::Overloaded,
                 TrySendError::Disconnected(_) => StoreError::Failed(WRITER_ENDED.into()),
@@ -113,17 +101,13 @@ impl StateStore for DatabaseStore {
         value: Option<Value>,
         precondition: WritePrecondition,
     ) -> BoxFuture<'static, Result<WriteOutcome, Error>> {
-        let (waiter, answer) = oneshot::channel();
-        let sent = self.send(table, key, value, precondition, waiter);
-        Box::pin(async move {
-            let written = match sent {
-                Ok(()) => answer
-                    .await
-                    .unwrap_or_else(|_| Err(StoreError::Failed(WRITER_ENDED.into()))),
-                Err(error) => Err(error),
-            };
-            written.map_err(StoreError::into_refusal)
-        })
+        let planned = PlannedChange {
+            table: table.to_owned(),
+            key: key.to_owned(),
+            value,
+            expect: precondition,
+        };
+        queued_change::write(planned, |queued| self.send(queued))
     }
 
     fn changed(&self) -> watch::Receiver<u64> {

@@ -6,9 +6,9 @@ use crate::{
     clock_row,
     database::{Database, ForeignChanges},
     directory, legacy,
+    queued_change::{ChangeWaiter, PlannedChange, QueuedChange},
     shared::StoreShared,
 };
-use serde_json::Value;
 use std::{
     path::Path,
     sync::{
@@ -17,44 +17,12 @@ use std::{
     },
     time::{Duration, Instant},
 };
-use tokio::sync::oneshot;
 use toolgate_policy::{WriteOutcome, WritePrecondition};
 
 /// Poll interval for changes of other processes.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
 /// Maximum number of changes that share one commit.
 const MAX_BATCH_CHANGES: usize = 256;
-
-/// Queued change and its waiter.
-pub(crate) struct QueuedChange {
-    pub(crate) table: String,
-    pub(crate) key: String,
-    pub(crate) value: Option<Value>,
-    pub(crate) expect: WritePrecondition,
-    pub(crate) waiter: oneshot::Sender<Result<WriteOutcome, StoreError>>,
-}
-
-/// Queued change without its waiter.
-struct PlannedChange {
-    table: String,
-    key: String,
-    value: Option<Value>,
-    expect: WritePrecondition,
-}
-
-impl QueuedChange {
-    fn split(self) -> (ChangeWaiter, PlannedChange) {
-        let planned = PlannedChange {
-            table: self.table,
-            key: self.key,
-            value: self.value,
-            expect: self.expect,
-        };
-        (self.waiter, planned)
-    }
-}
-
-type ChangeWaiter = oneshot::Sender<Result<WriteOutcome, StoreError>>;
 
 pub(crate) struct StoreWriter {
     database: Database,
@@ -172,8 +140,10 @@ impl StoreWriter {
     }
 
     fn commit(&mut self, batch: Vec<QueuedChange>) {
-        let (waiters, messages): (Vec<ChangeWaiter>, Vec<PlannedChange>) =
-            batch.into_iter().map(QueuedChange::split).unzip();
+        let (waiters, messages): (Vec<ChangeWaiter>, Vec<PlannedChange>) = batch
+            .into_iter()
+            .map(|queued| (queued.waiter, queued.planned))
+            .unzip();
         let mut answers = Vec::with_capacity(waiters.len());
         let done = self.write(messages, &mut answers);
         for (at, waiter) in waiters.into_iter().enumerate() {

@@ -2,6 +2,7 @@
 
 use super::tls::VerifiedTls;
 use crate::StoreError;
+use percent_encoding::percent_decode_str;
 use rustls::RootCertStore;
 use rustls::pki_types::{CertificateDer, pem::PemObject};
 use std::{fmt, net::IpAddr, path::Path};
@@ -39,7 +40,9 @@ impl PostgresAddress {
         for part in query.split('&').filter(|part| !part.is_empty()) {
             match part.split_once('=') {
                 Some(("sslmode", value)) => mode = Some(value.to_owned()),
-                Some(("sslrootcert", value)) => roots = Some(percent_decode(value)),
+                Some(("sslrootcert", value)) => {
+                    roots = Some(percent_decode_str(value).decode_utf8_lossy().into_owned());
+                }
                 _ => rest.push(part),
             }
         }
@@ -164,23 +167,6 @@ fn root_certificates(file: Option<&str>) -> Result<RootCertStore, String> {
         }
     }
     Ok(roots)
-}
-
-fn percent_decode(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((&first, after)) = rest.split_first() {
-        let digits = after.get(..2).filter(|_| first == b'%');
-        let code = digits
-            .and_then(|digits| std::str::from_utf8(digits).ok())
-            .and_then(|digits| u8::from_str_radix(digits, 16).ok());
-        rest = match code {
-            Some(_) => &after[2..],
-            None => after,
-        };
-        bytes.push(code.unwrap_or(first));
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 #[cfg(test)]

@@ -31,7 +31,9 @@ pub use transfer::{
 };
 
 use crate::{
-    DatabaseStore, StoreError, StoreLimits, shared::StoreShared, writer::QueuedChange,
+    DatabaseStore, StoreError, StoreLimits,
+    queued_change::{self, PlannedChange, QueuedChange},
+    shared::StoreShared,
     writer_handle::WriterHandle,
 };
 use messages::MessageQueues;
@@ -39,7 +41,7 @@ use outbox::Outbox;
 use serde_json::Value;
 use status::StatusCell;
 use std::{path::PathBuf, sync::Arc, thread, time::Duration};
-use tokio::sync::{broadcast, mpsc, oneshot, watch};
+use tokio::sync::{broadcast, mpsc, watch};
 use toolgate_core::{BoxFuture, Error};
 use toolgate_policy::{
     ChangedKeys, StateClock, StateRow, StateStore, WriteOutcome, WritePrecondition,
@@ -152,18 +154,14 @@ impl PostgresStore {
         self.incoming.subscribe()
     }
 
-    fn send(
-        &self,
-        table: &str,
-        key: &str,
-        value: Option<Value>,
-        expect: WritePrecondition,
-        waiter: oneshot::Sender<Result<WriteOutcome, StoreError>>,
-    ) -> Result<(), StoreError> {
+    fn send(&self, queued: QueuedChange) -> Result<(), StoreError> {
         // Refused at once: nobody waits for a database that does not answer.
         if let Some(reason) = self.shared.status.outage() {
             return Err(StoreError::Away(reason));
         }
+        let PlannedChange {
+            table, key, value, ..
+        } = &queued.planned;
         self.limits.check_size(key, value.as_ref())?;
         if table.contains('\0') || key.contains('\0') {
             return Err(StoreError::Refused(
@@ -171,16 +169,9 @@ impl PostgresStore {
                     .to_owned(),
             ));
         }
-        let message = QueuedChange {
-            table: table.to_owned(),
-            key: key.to_owned(),
-            value,
-            expect,
-            waiter,
-        };
         self.writer
             .queue()?
-            .try_send(message)
+            .try_send(queued)
             .map_err(|error| match error {
                 mpsc::error::TrySendError::Full(_) => StoreError::Overloaded,
                 mpsc::error::TrySendError::Closed(_) => {
@@ -214,17 +205,13 @@ impl StateStore for PostgresStore {
         value: Option<Value>,
         precondition: WritePrecondition,
     ) -> BoxFuture<'static, Result<WriteOutcome, Error>> {
-        let (waiter, answer) = oneshot::channel();
-        let sent = self.send(table, key, value, precondition, waiter);
-        Box::pin(async move {
-            let written = match sent {
-                Ok(()) => answer
-                    .await
-                    .unwrap_or_else(|_| Err(StoreError::Failed(crate::error::WRITER_ENDED.into()))),
-                Err(error) => Err(error),
-            };
-            written.map_err(StoreError::into_refusal)
-        })
+        let planned = PlannedChange {
+            table: table.to_owned(),
+            key: key.to_owned(),
+            value,
+            expect: precondition,
+        };
+        queued_change::write(planned, |queued| self.send(queued))
     }
 
     fn write_urgent(

@@ -6,7 +6,7 @@ use super::{
     pipeline::{Request, in_order},
     schema,
 };
-use crate::{StoreError, change::StoreChange, clock_row};
+use crate::{StoreError, change::StoreChange, clock_row, queued_change::PlannedChange};
 use ring::digest::{SHA256, digest};
 use serde_json::Value;
 use std::{
@@ -31,14 +31,6 @@ use toolgate_protocol::json::Json;
 const CHANNEL: &str = "toolgate";
 /// Number of changes that the database remembers. A gateway that missed more reads all entries again.
 const REMEMBERED_CHANGES: i64 = 4096;
-
-/// Change that a caller wants.
-pub(super) struct WantedChange {
-    pub(super) table: String,
-    pub(super) key: String,
-    pub(super) value: Option<Value>,
-    pub(super) expect: WritePrecondition,
-}
 
 /// Changes of other gateways, or all entries.
 pub(super) struct SharedChanges {
@@ -259,22 +251,10 @@ impl Session {
         &self,
         known: Option<u64>,
     ) -> Result<SharedChanges, StoreError> {
-        let wrong = |error| failure("read the tables", &error);
-        let (client, space) = (&self.connected.client, self.space);
         let since = known.map_or(i64::MAX, signed);
-        let parameters: [&(dyn ToSql + Sync); 2] = [&space, &since];
-        let requests: Vec<Request<'_, Result<Vec<Row>, tokio_postgres::Error>>> = vec![
-            begin(client, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"),
-            Box::pin(client.query(&self.statements.counters, &parameters[..1])),
-            Box::pin(client.query(&self.statements.changes, &parameters)),
-            begin(client, "COMMIT"),
-        ];
-        let mut answers = in_order(requests).await.into_iter();
-        let mut next = || answers.next().unwrap_or_else(|| Ok(Vec::new()));
-        next().map_err(wrong)?;
-        let (version, forgotten, _) = read_counters(&next().map_err(wrong)?)?;
-        let changes = next().map_err(wrong)?;
-        next().map_err(wrong)?;
+        let parameters: [&(dyn ToSql + Sync); 2] = [&self.space, &since];
+        let statement = &self.statements.changes;
+        let (version, forgotten, changes) = self.read_at_once(statement, &parameters).await?;
         // A database that was set back to an earlier state is read as a whole.
         let remembered = (forgotten..=version).contains(&since);
         match remembered {
@@ -289,21 +269,8 @@ impl Session {
 
     /// Reads all entries.
     pub(super) async fn all_entries(&self) -> Result<SharedChanges, StoreError> {
-        let wrong = |error| failure("read the tables", &error);
-        let (client, space) = (&self.connected.client, self.space);
-        let parameters: [&(dyn ToSql + Sync); 1] = [&space];
-        let requests: Vec<Request<'_, Result<Vec<Row>, tokio_postgres::Error>>> = vec![
-            begin(client, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"),
-            Box::pin(client.query(&self.statements.counters, &parameters)),
-            Box::pin(client.query(&self.statements.entries, &parameters)),
-            begin(client, "COMMIT"),
-        ];
-        let mut answers = in_order(requests).await.into_iter();
-        let mut next = || answers.next().unwrap_or_else(|| Ok(Vec::new()));
-        next().map_err(wrong)?;
-        let (version, _, _) = read_counters(&next().map_err(wrong)?)?;
-        let entries = next().map_err(wrong)?;
-        next().map_err(wrong)?;
+        let statement = &self.statements.entries;
+        let (version, _, entries) = self.read_at_once(statement, &[&self.space]).await?;
         Ok(SharedChanges {
             are_all: true,
             changes: read_changes(&entries)?,
@@ -311,12 +278,36 @@ impl Session {
         })
     }
 
+    /// Reads the versions of the last change and of the newest forgotten one, and the rows of a statement, all of the
+    /// same moment and in one round trip.
+    async fn read_at_once(
+        &self,
+        statement: &Statement,
+        parameters: &[&(dyn ToSql + Sync)],
+    ) -> Result<(i64, i64, Vec<Row>), StoreError> {
+        let wrong = |error| failure("read the tables", &error);
+        let client = &self.connected.client;
+        let requests: Vec<Request<'_, Result<Vec<Row>, tokio_postgres::Error>>> = vec![
+            begin(client, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"),
+            Box::pin(client.query(&self.statements.counters, &parameters[..1])),
+            Box::pin(client.query(statement, parameters)),
+            begin(client, "COMMIT"),
+        ];
+        let mut answers = in_order(requests).await.into_iter();
+        let mut next = || answers.next().unwrap_or_else(|| Ok(Vec::new()));
+        next().map_err(wrong)?;
+        let (version, forgotten, _) = read_counters(&next().map_err(wrong)?)?;
+        let rows = next().map_err(wrong)?;
+        next().map_err(wrong)?;
+        Ok((version, forgotten, rows))
+    }
+
     /// Decides changes and stores them, in one transaction and one round trip.
     ///
     /// The lock of the counter gives transactions an order, so each statement sees what those before it committed.
     pub(super) async fn commit(
         &mut self,
-        wanted: &[WantedChange],
+        wanted: &[PlannedChange],
     ) -> Result<CommittedBatch, StoreError> {
         let bound: Vec<BoundChange> = wanted.iter().map(BoundChange::of).collect();
         let (client, space) = (&self.connected.client, &self.space);
@@ -507,14 +498,14 @@ impl Statements {
 
 /// Change with the values that the database gets.
 struct BoundChange<'a> {
-    change: &'a WantedChange,
+    change: &'a PlannedChange,
     id: Vec<u8>,
     value: Option<String>,
     version: i64,
 }
 
 impl<'a> BoundChange<'a> {
-    fn of(change: &'a WantedChange) -> BoundChange<'a> {
+    fn of(change: &'a PlannedChange) -> BoundChange<'a> {
         BoundChange {
             id: key_id(&change.key),
             value: change.value.as_ref().map(Value::to_string),

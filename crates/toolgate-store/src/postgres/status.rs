@@ -2,7 +2,7 @@
 
 use std::{
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicU64, Ordering},
     },
     time::{Duration, Instant},
@@ -22,8 +22,6 @@ pub struct StoreStatus {
 /// Status that each call may read.
 pub(crate) struct StatusCell {
     status: watch::Sender<StoreStatus>,
-    /// Reason of the outage, for writers.
-    outage: Mutex<Option<Arc<str>>>,
     started: Instant,
     /// Milliseconds from `started` to the last moment at which the copy was known to be complete.
     fresh_at: AtomicU64,
@@ -34,7 +32,6 @@ impl StatusCell {
     pub(crate) fn new(stale_after: Duration) -> StatusCell {
         StatusCell {
             status: watch::Sender::default(),
-            outage: Mutex::default(),
             started: Instant::now(),
             fresh_at: AtomicU64::new(0),
             stale_after,
@@ -47,8 +44,7 @@ impl StatusCell {
 
     /// Returns the reason of the outage, or `None` while the database answers.
     pub(crate) fn outage(&self) -> Option<Arc<str>> {
-        let outage = self.outage.lock().unwrap_or_else(PoisonError::into_inner);
-        outage.clone()
+        self.status.borrow().outage.clone()
     }
 
     /// Notes that the copy had all changes at a time, which is that of the request, not of the answer.
@@ -56,22 +52,15 @@ impl StatusCell {
         let passed = asked.saturating_duration_since(self.started).as_millis();
         let passed = u64::try_from(passed).unwrap_or(u64::MAX);
         self.fresh_at.fetch_max(passed, Ordering::Relaxed);
-        let mut outage = self.outage.lock().unwrap_or_else(PoisonError::into_inner);
-        if outage.take().is_some() {
-            self.status.send_modify(|status| status.outage = None);
-        }
+        self.status
+            .send_if_modified(|status| status.outage.take().is_some());
     }
 
     pub(crate) fn set_away(&self, reason: &Arc<str>) {
-        let mut outage = self.outage.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_new = outage.is_none();
-        *outage = Some(reason.clone());
-        drop(outage);
         self.status.send_if_modified(|status| {
-            let changed = status.outage.as_ref() != Some(reason);
-            status.outages += u64::from(is_new);
-            status.outage = Some(reason.clone());
-            changed
+            let before = status.outage.replace(reason.clone());
+            status.outages += u64::from(before.is_none());
+            before.as_ref() != Some(reason)
         });
     }
 

@@ -2,12 +2,13 @@
 
 use super::{
     PostgresAddress,
-    session::{self, Session, WantedChange},
+    session::{self, Session},
 };
 use crate::{
     StoreError, StoreReport,
     change::StoreChange,
     clock_row,
+    queued_change::PlannedChange,
     transfer::{self, read_export, write_export},
 };
 use std::{
@@ -97,11 +98,11 @@ pub fn clear_shared(
     session::block_on(async {
         let mut session = Session::open(address, space, TRANSFER_TIMEOUT, None).await?;
         let all = session.all_entries().await?;
-        let removals: Vec<WantedChange> = all
+        let removals: Vec<PlannedChange> = all
             .changes
             .into_iter()
             .filter(|entry| entry.table == table)
-            .map(|entry| WantedChange {
+            .map(|entry| PlannedChange {
                 table: entry.table,
                 key: entry.key,
                 value: None,

@@ -1,18 +1,16 @@
 //! Thread that owns the connection: it writes queued changes, follows those of other gateways, and reconnects.
 
-use super::{
-    PostgresOptions, PostgresShared,
-    messages::MessageQueues,
-    session::{Session, WantedChange},
+use super::{PostgresOptions, PostgresShared, messages::MessageQueues, session::Session};
+use crate::{
+    StoreError, clock_row,
+    queued_change::{PlannedChange, QueuedChange},
 };
-use crate::{StoreError, clock_row, writer::QueuedChange};
 use futures_util::{StreamExt, stream::FuturesUnordered};
-use serde_json::Value;
 use std::{
     sync::{Arc, mpsc::SyncSender},
     time::{Duration, Instant, SystemTime},
 };
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 use toolgate_policy::{WriteOutcome, WritePrecondition};
 
 /// Interval of the polls, which find changes whose notice was lost.
@@ -30,7 +28,6 @@ const CLOCK_INTERVAL: Duration = Duration::from_secs(1);
 /// Maximum difference between the clocks of this machine and of the database.
 const MAX_CLOCK_DIFFERENCE: Duration = Duration::from_secs(60);
 
-type SharedChangeWaiter = oneshot::Sender<Result<WriteOutcome, StoreError>>;
 /// Result of the first connection.
 type FirstConnection = SyncSender<Result<(), StoreError>>;
 
@@ -285,7 +282,10 @@ impl PostgresWorker {
         let mut rows = self.shared.copy.tables().counted_rows();
         let (mut wanted, mut waiters) = (Vec::new(), Vec::new());
         for queued in batch {
-            let (waiter, change) = split(queued);
+            let QueuedChange {
+                planned: change,
+                waiter,
+            } = queued;
             let is_new = change.value.is_some()
                 && self
                     .shared
@@ -323,7 +323,7 @@ impl PostgresWorker {
     async fn store(
         &mut self,
         session: &mut Session,
-        mut wanted: Vec<WantedChange>,
+        mut wanted: Vec<PlannedChange>,
     ) -> Result<Vec<WriteOutcome>, StoreError> {
         if wanted.is_empty() {
             return Ok(Vec::new());
@@ -334,7 +334,7 @@ impl PostgresWorker {
             .is_none_or(|at| at.elapsed() >= CLOCK_INTERVAL)
         {
             self.time_written = Some(Instant::now());
-            wanted.push(WantedChange {
+            wanted.push(PlannedChange {
                 table: clock_row::TABLE.to_owned(),
                 key: clock_row::KEY.to_owned(),
                 value: Some(clock_row::to_row(&self.shared.copy.clock)),
@@ -369,9 +369,9 @@ impl PostgresWorker {
     /// Writes the changes that had to wait for the database.
     async fn deliver_outbox(&mut self, session: &mut Session) -> Result<(), StoreError> {
         let waiting = self.shared.outbox.waiting();
-        let wanted: Vec<WantedChange> = waiting
+        let wanted: Vec<PlannedChange> = waiting
             .iter()
-            .map(|((table, key), value)| WantedChange {
+            .map(|((table, key), value)| PlannedChange {
                 table: table.clone(),
                 key: key.clone(),
                 value: Some(value.clone()),
@@ -389,22 +389,4 @@ impl PostgresWorker {
         self.version = None;
         self.catch_up(session).await
     }
-}
-
-fn split(queued: QueuedChange) -> (SharedChangeWaiter, WantedChange) {
-    let QueuedChange {
-        table,
-        key,
-        value,
-        expect,
-        waiter,
-    } = queued;
-    let value: Option<Value> = value;
-    let change = WantedChange {
-        table,
-        key,
-        value,
-        expect,
-    };
-    (waiter, change)
 }

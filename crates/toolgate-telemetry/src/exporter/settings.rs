@@ -2,6 +2,7 @@
 
 use crate::{SpanQueueLimits, SpanSampler, TelemetryResource};
 use http::{HeaderMap, HeaderName, HeaderValue, Uri};
+use percent_encoding::percent_decode_str;
 use std::time::Duration;
 
 /// Protocol of the export.
@@ -345,28 +346,8 @@ fn read_sampler(
 }
 
 fn percent_decode(text: &str) -> String {
-    let mut bytes = Vec::new();
-    let mut rest = text.as_bytes();
-    while let Some((first, more)) = rest.split_first() {
-        let code = match (first, more) {
-            (b'%', [a, b, ..]) => {
-                let digit = |byte: &u8| (*byte as char).to_digit(16);
-                digit(a).zip(digit(b)).map(|(a, b)| (a << 4 | b) as u8)
-            }
-            _ => None,
-        };
-        match code {
-            Some(byte) => {
-                bytes.push(byte);
-                rest = more.get(2..).unwrap_or_default();
-            }
-            None => {
-                bytes.push(*first);
-                rest = more;
-            }
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
+    let decoded = percent_decode_str(text).decode_utf8_lossy();
+    decoded.into_owned()
 }
 
 #[cfg(test)]
