@@ -9,6 +9,12 @@ pub(crate) fn millis(at: SystemTime) -> u64 {
         .map_or(0, |d| u64::try_from(d.as_millis()).unwrap_or(u64::MAX))
 }
 
+/// Returns the microseconds since the Unix epoch, as in the audit log.
+pub(crate) fn micros(at: SystemTime) -> u64 {
+    at.duration_since(UNIX_EPOCH)
+        .map_or(0, |d| u64::try_from(d.as_micros()).unwrap_or(u64::MAX))
+}
+
 /// Formats milliseconds since the Unix epoch as `2027-01-31 18:00 UTC`.
 pub(crate) fn format_timestamp(millis: &Value) -> String {
     let minutes = millis.as_u64().unwrap_or(0) / 60_000;

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 use std::{fmt, sync::Arc};
 use toolgate_core::Caller;
+use toolgate_journal::AuditEntry;
 
 /// Channel on which an approver decided about a call: console, terminal or client.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -55,6 +56,16 @@ impl Approver {
             channel,
             name: Some(name.into()),
             is_owner: false,
+        }
+    }
+
+    /// Adds the approver to an audit record: the channel in `by`, and the name, if it is known, in `who`.
+    #[doc(hidden)]
+    pub fn add_to(&self, record: AuditEntry) -> AuditEntry {
+        let record = record.with("by", self.channel.as_str());
+        match &self.name {
+            Some(name) => record.with("who", &**name),
+            None => record,
         }
     }
 

@@ -1,6 +1,9 @@
 //! Gateways that share a store. Each renews its row while it lives.
 
-use crate::event_log::{self, GatewayEvent};
+use crate::{
+    event_log::{self, GatewayEvent},
+    timestamp::millis,
+};
 use serde_json::{Value, json};
 use std::{
     collections::BTreeSet,
@@ -88,7 +91,7 @@ impl FleetMembers {
     pub(crate) async fn renew(&self, policy: &str) {
         let until = self.store.clock().now() + LEASE_PERIOD;
         let row = json!({
-            "advertise": self.advertise, "policy": policy, "until": unix_millis(until),
+            "advertise": self.advertise, "policy": policy, "until": millis(until),
             "version": env!("CARGO_PKG_VERSION"),
         });
         let written =
@@ -155,11 +158,6 @@ impl FleetMembers {
             }
         }
     }
-}
-
-fn unix_millis(time: SystemTime) -> u64 {
-    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
 fn read(row: &StateRow) -> Option<FleetMember> {

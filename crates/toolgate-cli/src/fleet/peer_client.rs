@@ -12,7 +12,12 @@ use http_body_util::{BodyExt, BodyStream};
 use hyper::{body::Incoming, client::conn::http1};
 use hyper_util::rt::TokioIo;
 use rustls::pki_types::ServerName;
-use std::{collections::HashMap, io, sync::Mutex, time::Duration};
+use std::{
+    collections::HashMap,
+    io,
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use toolgate::edge::http::Body;
@@ -91,11 +96,12 @@ impl PeerClient {
         Err(ForwardError::Unreachable(Box::new(request)))
     }
 
+    fn lock_idle(&self) -> MutexGuard<'_, HashMap<String, Vec<PeerConnection>>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn idle_connection(&self, address: &str) -> Option<PeerConnection> {
-        let mut idle = self
-            .idle
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut idle = self.lock_idle();
         let connections = idle.get_mut(address)?;
         connections.retain(|connection| !connection.is_closed());
         let ready = connections.iter().position(PeerConnection::is_ready)?;
@@ -104,10 +110,7 @@ impl PeerClient {
 
     /// Keeps a connection. It is used again once its answer was read to the end.
     fn keep(&self, address: &str, connection: PeerConnection) {
-        let mut idle = self
-            .idle
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut idle = self.lock_idle();
         let connections = idle.entry(address.to_owned()).or_default();
         connections.retain(|connection| !connection.is_closed());
         if connections.len() < MAX_IDLE {

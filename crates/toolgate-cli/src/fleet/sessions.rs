@@ -1,12 +1,13 @@
 //! Sessions of all gateways. The id of a session names its home; the store has what another gateway needs to continue it.
 
 use super::members::FleetMembers;
+use crate::timestamp::millis;
 use ring::digest::{SHA256, digest};
 use serde_json::{Value, json};
 use std::{
     collections::HashSet,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::{Duration, SystemTime, UNIX_EPOCH},
+    time::{Duration, SystemTime},
 };
 use toolgate::{Error, edge::http::SessionStore};
 use toolgate_core::BoxFuture;
@@ -148,8 +149,7 @@ impl SessionStore for FleetSessions {
 }
 
 fn unix_seconds(time: SystemTime) -> u64 {
-    time.duration_since(UNIX_EPOCH)
-        .map_or(0, |since| since.as_secs())
+    millis(time) / 1000
 }
 
 /// Returns the digest of a session id under which the session is stored.

@@ -1,5 +1,6 @@
 //! Operator's views and actions, shared by the console and the terminal.
 
+mod action_input;
 mod audit_log;
 mod call_arguments;
 mod decisions;
@@ -264,13 +265,8 @@ impl OperatorApi {
                 "there is no server {id:?}; `toolgate status` lists the servers"
             )));
         }
-        let entry = AuditEntry::new(Happened::from("server.restart"))
-            .with("server", id)
-            .with("by", who.channel.as_str());
-        let entry = match &who.name {
-            Some(name) => entry.with("who", &**name),
-            None => entry,
-        };
+        let entry = AuditEntry::new(Happened::from("server.restart")).with("server", id);
+        let entry = who.add_to(entry);
         // It is restarted already. If that cannot be recorded, calls are rejected and the console shows it.
         let _ = self.journal.enqueue(sanitize_entry(entry));
         Ok(json!({"ok": true}))

@@ -237,12 +237,8 @@ impl FreezeRegistry {
     fn record(&self, state: &str, what: &FreezeScope, who: &Approver) -> AuditEntry {
         let record = AuditEntry::new(AuditEvent::FREEZE)
             .with("state", state)
-            .with("what", what.to_string())
-            .with("by", who.channel.as_str());
-        match &who.name {
-            Some(name) => record.with("who", &**name),
-            None => record,
-        }
+            .with("what", what.to_string());
+        who.add_to(record)
     }
 
     /// Completes with the reason once a freeze covers this caller or server.

@@ -1,6 +1,6 @@
 //! The audit log at the console: search, verification and export.
 
-use super::{ActionError, ActionResult, OperatorApi};
+use super::{ActionError, ActionResult, OperatorApi, action_input::ActionInput};
 use crate::{
     args::ExportFormat,
     audit_index::{AuditIndex, RecordFilter},
@@ -64,9 +64,7 @@ impl OperatorApi {
     /// Returns records that match, newest first, and where to go on.
     async fn search_records(&self, with: &Value) -> ActionResult {
         let (filter, lines) = filters(with);
-        let number = |key: &str| with.get(key).and_then(Value::as_u64);
-        let most = number("most").unwrap_or(MAX_RECORDS).min(MAX_RECORDS);
-        let most = usize::try_from(most).unwrap_or_default();
+        let most = ActionInput(with).most(MAX_RECORDS);
         let dir = self.history.audit_dir();
         let answer = self.history.query(move |index| {
             let mut found = Vec::new();
@@ -86,11 +84,7 @@ impl OperatorApi {
 
     /// Returns the records of one call: its begin and its end, and those of its approval.
     async fn call_records(&self, with: &Value) -> ActionResult {
-        let id = with
-            .get("id")
-            .and_then(Value::as_str)
-            .unwrap_or_default()
-            .to_owned();
+        let id = ActionInput(with).text("id").to_owned();
         let dir = self.history.audit_dir();
         let answer = self.history.query({
             let id = id.clone();
@@ -100,22 +94,18 @@ impl OperatorApi {
                 };
                 let files = read::segment_files(&dir)?;
                 let mut records = Vec::new();
-                for (chain, number, at) in &call.records {
-                    let file = files.iter().find(|f| f.chain == *chain && f.number == *number);
-                    if let Some(line) = file.map(|file| file.line_at(*at)).transpose()?.flatten() {
-                        records.push(line);
-                    }
+                for position in &call.records {
+                    records.extend(line_at(&files, position)?);
                 }
                 let approval = records.iter().find_map(|line| {
                     let id = line.fields.get("approval")?.as_str()?;
                     Some(id.to_owned())
                 });
+                let positions = approval.map(|id| index.approval_records(&id));
+                let positions = positions.transpose().map_err(io::Error::other)?;
                 let mut approvals = Vec::new();
-                for (chain, number, at) in approval.map_or_else(|| Ok(Vec::new()), |id| index.approval_records(&id)).map_err(io::Error::other)? {
-                    let file = files.iter().find(|f| f.chain == chain && f.number == number);
-                    if let Some(line) = file.map(|file| file.line_at(at)).transpose()?.flatten() {
-                        approvals.push(record_json(&line));
-                    }
+                for position in positions.iter().flatten() {
+                    approvals.extend(line_at(&files, position)?.as_ref().map(record_json));
                 }
                 let records: Vec<Value> = records.iter().map(record_json).collect();
                 Ok(Some(json!({"call": super::overview::past_call_json(&call), "records": records, "approvals": approvals})))
@@ -149,10 +139,8 @@ impl OperatorApi {
     /// Returns the matching records in a format for other systems, newest first, up to a maximum size.
     async fn export_records(&self, with: &Value) -> ActionResult {
         let (filter, lines) = filters(with);
-        let word = with
-            .get("format")
-            .and_then(Value::as_str)
-            .unwrap_or("jsonl");
+        let word = ActionInput(with).filter("format");
+        let word = word.as_deref().unwrap_or("jsonl");
         let format = ExportFormat::read(word).ok_or_else(|| {
             format!("there is no export format {word:?}; use jsonl, otlp, ocsf or cef")
         })?;
@@ -176,27 +164,33 @@ impl OperatorApi {
 }
 
 fn filters(with: &Value) -> (RecordFilter, LineFilter) {
-    let number = |key: &str| with.get(key).and_then(Value::as_u64);
-    let word = |key: &str| {
-        with.get(key)
-            .and_then(Value::as_str)
-            .filter(|text| !text.is_empty())
-            .map(str::to_owned)
-    };
+    let input = ActionInput(with);
+    let (from, to) = input.period();
     let filter = RecordFilter {
-        from: number("from").unwrap_or_default().saturating_mul(1000),
-        to: number("to").map_or(u64::MAX, |ms| ms.saturating_mul(1000)),
-        before: number("before"),
-        tool: word("tool"),
-        caller: word("caller"),
-        server: word("server"),
-        event: word("event"),
+        from,
+        to,
+        before: input.number("before"),
+        tool: input.filter("tool"),
+        caller: input.filter("caller"),
+        server: input.filter("server"),
+        event: input.filter("event"),
     };
     let lines = LineFilter {
-        decision: word("decision"),
-        text: word("text"),
+        decision: input.filter("decision"),
+        text: input.filter("text"),
     };
     (filter, lines)
+}
+
+/// Returns the line at a position: chain, number of the segment, and offset. `None` if it was deleted.
+fn line_at(
+    files: &[SegmentFile],
+    (chain, number, at): &(String, u64, u64),
+) -> io::Result<Option<SegmentLine>> {
+    let mut files = files.iter();
+    let file = files.find(|file| file.chain == *chain && file.number == *number);
+    let line = file.map(|file| file.line_at(*at));
+    line.transpose().map(Option::flatten)
 }
 
 /// Reads the lines of matching records, newest first, until `each` returns false or the time is over. Returns the time
@@ -229,14 +223,12 @@ fn each_record(
             if stop_at.is_some_and(|stop| stop != ts) {
                 return Ok(stop_at);
             }
-            let mut files = files.iter();
-            let file = files.find(|f| f.chain == chain && f.number == number);
-            let line = match file.map(|file| file.line_at(at)) {
-                Some(Ok(Some(line))) => line,
+            let line = match line_at(&files, &(chain, number, at)) {
+                Ok(Some(line)) => line,
                 // The segment was deleted meanwhile.
-                None | Some(Ok(None)) => continue,
-                Some(Err(error)) if error.kind() == io::ErrorKind::NotFound => continue,
-                Some(Err(error)) => return Err(error),
+                Ok(None) => continue,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                Err(error) => return Err(error),
             };
             if !each(&line) || Instant::now() > end {
                 stop_at = Some(ts);

@@ -1,6 +1,6 @@
 //! Items as the console lists them: short in the list, whole one by one.
 
-use super::{ActionError, ActionResult, OperatorApi};
+use super::{ActionError, ActionResult, OperatorApi, action_input::ActionInput};
 use crate::operator::item_view::{self, ITEM_LISTS};
 use serde_json::{Value, json};
 use std::sync::atomic::Ordering;
@@ -50,7 +50,7 @@ impl OperatorApi {
     }
 
     async fn find_item(&self, with: &Value) -> ActionResult {
-        let word = |key: &str| with.get(key).and_then(Value::as_str).unwrap_or_default();
+        let word = |key: &str| ActionInput(with).text(key);
         let plan = self.active.snapshot();
         let caller = plan.default_caller(self.endpoint.is_some());
         for kind in ItemKind::ALL

@@ -1,10 +1,11 @@
 //! Overview of the past: counts, latencies, the flows between callers and servers, and what stands out.
 
-use super::{ActionResult, OperatorApi};
+use super::{ActionResult, OperatorApi, action_input::ActionInput};
 use crate::audit_index::{
     ApprovalDay, AuditIndex, CallFilter, CountBucket, CountColumn, CountFilter, FlowCount,
     GroupCount, IndexedCall, RefusalCount,
 };
+use crate::timestamp::{micros, millis};
 use serde_json::{Map, Value, json};
 use std::{
     io,
@@ -19,7 +20,7 @@ const MAX_REFUSALS: usize = 50;
 const MAX_PARTS: u64 = 400;
 /// Maximum number of calls in one answer.
 const MAX_CALLS: u64 = 500;
-const MINUTE: u64 = 60;
+const MINUTE_MILLIS: u64 = 60_000;
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
 impl OperatorApi {
@@ -35,18 +36,32 @@ impl OperatorApi {
 
     /// Returns the counts of a time: `from` and `to` in milliseconds, in parts of `step` minutes.
     async fn overview(&self, with: &Value) -> ActionResult {
-        let number = |key: &str| with.get(key).and_then(Value::as_u64);
-        let now = seconds(SystemTime::now()) / MINUTE + 1;
-        let to = number("to").map_or(now, |ms| ms.div_ceil(60_000)).min(now);
-        let from = number("from")
-            .map_or(to.saturating_sub(60), |ms| ms / 60_000)
+        let input = ActionInput(with);
+        let now = minutes(SystemTime::now()) + 1;
+        let to = input
+            .number("to")
+            .map_or(now, |ms| ms.div_ceil(MINUTE_MILLIS))
+            .min(now);
+        let from = input
+            .number("from")
+            .map_or(to.saturating_sub(60), |ms| ms / MINUTE_MILLIS)
             .min(to);
-        let step = number("step")
+        let step = input
+            .number("step")
             .unwrap_or(1)
             .max((to - from).div_ceil(MAX_PARTS))
             .max(1);
-        let days_from = number("days_from").unwrap_or_default().saturating_mul(1000);
-        let filter = count_filter(with, from, to);
+        let days_from = input
+            .number("days_from")
+            .unwrap_or_default()
+            .saturating_mul(1000);
+        let filter = CountFilter {
+            from,
+            to,
+            caller: input.filter("caller"),
+            server: input.filter("server"),
+            tool: input.filter("tool"),
+        };
         let answer = self.history.query(move |index| {
             let all = |index: &AuditIndex| -> rusqlite::Result<Value> {
                 let days_to = micros(SystemTime::now());
@@ -58,7 +73,7 @@ impl OperatorApi {
                     from => index.approval_days(from, days_to, day_micros())?,
                 };
                 Ok(json!({
-                    "from": filter.from * 60_000, "step": step * 60_000,
+                    "from": filter.from * MINUTE_MILLIS, "step": step * MINUTE_MILLIS,
                     "buckets": time.iter().map(bucket_json).collect::<Vec<_>>(),
                     "flows": index.flows(&filter, MAX_FLOWS)?.iter().map(flow_json).collect::<Vec<_>>(),
                     "servers": groups_json(&servers), "tools": groups_json(&tools), "callers": groups_json(&callers),
@@ -76,30 +91,21 @@ impl OperatorApi {
 
     /// Returns calls of the past, newest first.
     async fn past_calls(&self, with: &Value) -> ActionResult {
-        let number = |key: &str| with.get(key).and_then(Value::as_u64);
-        let word = |key: &str| {
-            with.get(key)
-                .and_then(Value::as_str)
-                .filter(|text| !text.is_empty())
-                .map(str::to_owned)
-        };
+        let input = ActionInput(with);
+        let (from, to) = input.period();
         let classes = with.get("classes").and_then(Value::as_array);
         let classes = classes.into_iter().flatten().filter_map(Value::as_str);
         let filter = CallFilter {
-            from: number("from").unwrap_or_default().saturating_mul(1000),
-            to: number("to").map_or(u64::MAX, |ms| ms.saturating_mul(1000)),
-            caller: word("caller"),
-            server: word("server"),
-            tool: word("tool"),
-            rule: word("rule"),
+            from,
+            to,
+            caller: input.filter("caller"),
+            server: input.filter("server"),
+            tool: input.filter("tool"),
+            rule: input.filter("rule"),
             classes: classes.map(str::to_owned).collect(),
-            text: word("text"),
+            text: input.filter("text"),
         };
-        let (before, most) = (
-            number("before"),
-            number("most").unwrap_or(MAX_CALLS).min(MAX_CALLS),
-        );
-        let most = usize::try_from(most).unwrap_or_default();
+        let (before, most) = (input.number("before"), input.most(MAX_CALLS));
         let answer = self.history.query(move |index| {
             let calls = index
                 .calls(&filter, before, most)
@@ -122,8 +128,8 @@ impl OperatorApi {
         let now = SystemTime::now();
         let week = now.checked_sub(7 * DAY).unwrap_or(UNIX_EPOCH);
         let filter = CountFilter {
-            from: seconds(week) / MINUTE,
-            to: seconds(now) / MINUTE + 1,
+            from: minutes(week),
+            to: minutes(now) + 1,
             ..CountFilter::default()
         };
         let answer = self.history.query(move |index| {
@@ -161,22 +167,6 @@ impl OperatorApi {
             "approvals": approvals.iter().map(approved).collect::<Vec<_>>(),
             "never_called": never, "servers": groups_json(&servers),
         }))
-    }
-}
-
-fn count_filter(with: &Value, from: u64, to: u64) -> CountFilter {
-    let word = |key: &str| {
-        with.get(key)
-            .and_then(Value::as_str)
-            .filter(|text| !text.is_empty())
-            .map(str::to_owned)
-    };
-    CountFilter {
-        from,
-        to,
-        caller: word("caller"),
-        server: word("server"),
-        tool: word("tool"),
     }
 }
 
@@ -227,13 +217,8 @@ pub(super) fn past_call_json(call: &IndexedCall) -> Value {
     })
 }
 
-fn seconds(at: SystemTime) -> u64 {
-    at.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
-}
-
-fn micros(at: SystemTime) -> u64 {
-    let since = at.duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
+fn minutes(at: SystemTime) -> u64 {
+    millis(at) / MINUTE_MILLIS
 }
 
 fn day_micros() -> u64 {

@@ -100,12 +100,8 @@ impl OperatorApi {
             .with("approval", id)
             .with("caller", view.binding.caller.name())
             .with("srv", &*view.item.origin.server)
-            .with("tool", view.item.full_name())
-            .with("by", who.channel.as_str());
-        let entry = match &who.name {
-            Some(name) => entry.with("who", &**name),
-            None => entry,
-        };
+            .with("tool", view.item.full_name());
+        let entry = who.add_to(entry);
         let recorded = self.journal.append(sanitize_entry(entry)).await;
         recorded.map_err(|error| {
             format!("the secrets stay masked, because the audit log cannot record who sees them: {error}")

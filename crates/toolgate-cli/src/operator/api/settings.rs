@@ -1,6 +1,6 @@
 //! The config at the console: its text with masked secrets, checks, what a change does to past calls, and undo.
 
-use super::{ActionError, ActionResult, OperatorApi};
+use super::{ActionError, ActionResult, OperatorApi, action_input::ActionInput};
 use crate::{
     config::{Config, ConfigRule, ConfigSource},
     config_edit::{ConfigDocument, MaskedConfig},
@@ -10,6 +10,7 @@ use crate::{
         offline::{DefinitionChoice, OfflineView},
         reload::ReloadTrigger,
     },
+    timestamp::micros,
 };
 use serde_json::{Value, json};
 use std::{
@@ -36,13 +37,13 @@ impl OperatorApi {
         with: &Value,
         who: &Approver,
     ) -> Option<ActionResult> {
-        let word = |key: &str| with.get(key).and_then(Value::as_str);
+        let input = ActionInput(with);
         Some(match action {
             "config/get" => self.config_text(),
-            "config/check" => self.check_config(word("text").unwrap_or_default()),
+            "config/check" => self.check_config(input.text("text")),
             "config/preview" => self.preview_config(with).await,
             "config/save" => self.save_config(with, who).await,
-            "config/version" => self.config_version(word("id").unwrap_or_default()),
+            "config/version" => self.config_version(input.text("id")),
             _ => return None,
         })
     }
@@ -154,27 +155,20 @@ impl OperatorApi {
 
     /// Returns the differences of an edited text, and what it does to the calls of the last days.
     async fn preview_config(&self, with: &Value) -> ActionResult {
-        let edited = with.get("text").and_then(Value::as_str).unwrap_or_default();
-        let days = with
-            .get("days")
-            .and_then(Value::as_u64)
-            .unwrap_or(7)
-            .min(MAX_DAYS);
+        let input = ActionInput(with);
+        let edited = input.text("text");
+        let days = input.number("days").unwrap_or(7).min(MAX_DAYS);
         let (path, text, before) = self.unmasked(edited)?;
         let config = self.accepted_config(&path, &text, &before)?;
         let since = SystemTime::now()
             .checked_sub(Duration::from_secs(days * 24 * 3600))
             .unwrap_or(UNIX_EPOCH);
-        let since = since
-            .duration_since(UNIX_EPOCH)
-            .unwrap_or_default()
-            .as_micros();
         let view =
             OfflineView::over(config, self.store.clone(), DefinitionChoice::Accepted).await?;
         let runtime = tokio::runtime::Handle::current();
         let preview = self.history.read(move |dir| {
             let filter = HistoryFilter {
-                since: u64::try_from(since).unwrap_or(u64::MAX),
+                since: micros(since),
                 ..HistoryFilter::default()
             };
             let mut effect = RuleEffect::default();
@@ -238,13 +232,9 @@ impl OperatorApi {
     /// Records who changes the config, before it changes.
     async fn record_save(&self, before: &str, text: &str, who: &Approver) -> Result<(), String> {
         let entry = AuditEntry::new(AuditEvent::from("config.saved"))
-            .with("by", who.channel.as_str())
             .with("old", Config::text_hash(before))
             .with("new", Config::text_hash(text));
-        let entry = match &who.name {
-            Some(name) => entry.with("who", &**name),
-            None => entry,
-        };
+        let entry = who.add_to(entry);
         let recorded = self.journal.append(sanitize_entry(entry)).await;
         recorded.map(drop).map_err(|error| {
             format!("nothing was written, because the audit log cannot record the change: {error}")

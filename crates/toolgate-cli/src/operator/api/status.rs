@@ -117,14 +117,10 @@ pub(crate) fn sign_in_record(
 ) -> AuditEntry {
     let entry = AuditEntry::new(AuditEvent::from("sign_in"))
         .with("state", state)
-        .with("server", id)
-        .with("by", who.channel.as_str());
+        .with("server", id);
     let entry = match caller {
         Some(caller) => entry.with("caller", caller),
         None => entry,
     };
-    match &who.name {
-        Some(name) => entry.with("who", &**name),
-        None => entry,
-    }
+    who.add_to(entry)
 }

@@ -275,10 +275,6 @@ fn check_expiry(end: Option<SystemTime>, now: SystemTime) -> Result<(), ApiKeyEr
 fn entry(state: &str, name: &str, who: &Approver) -> AuditEntry {
     let record = AuditEntry::new(AuditEvent::KEY)
         .with("state", state)
-        .with("caller", super::caller(name).name())
-        .with("by", who.channel.as_str());
-    match &who.name {
-        Some(name) => record.with("who", &**name),
-        None => record,
-    }
+        .with("caller", super::caller(name).name());
+    who.add_to(record)
 }

@@ -149,10 +149,6 @@ impl PendingApproval {
 
     /// Returns an `approval` audit record with the approver.
     pub(super) fn record_with_approver(&self, state: &str, who: &Approver) -> AuditEntry {
-        let record = self.record(state).with("by", who.channel.as_str());
-        match &who.name {
-            Some(name) => record.with("who", &**name),
-            None => record,
-        }
+        who.add_to(self.record(state))
     }
 }
