@@ -1,7 +1,7 @@
 //! Calls of the past, from the index.
 
-use super::{AuditIndex, CallClass, signed, unsigned};
-use rusqlite::{Row, ToSql};
+use super::{AuditIndex, CallClass, condition::SqlConditions, signed, unsigned};
+use rusqlite::{Row, params_from_iter, types::Value as SqlValue};
 
 /// Filter of calls.
 #[derive(Clone, Debug, Default)]
@@ -53,50 +53,35 @@ impl AuditIndex {
         before: Option<u64>,
         most: usize,
     ) -> rusqlite::Result<Vec<IndexedCall>> {
-        let (from, to) = (
-            signed(filter.from),
-            signed(filter.to.min(before.unwrap_or(u64::MAX))),
+        let to = filter.to.min(before.unwrap_or(u64::MAX));
+        let mut query = SqlConditions::new(
+            format!("{SELECT_CALL} WHERE call.ts >= ?1 AND call.ts < ?2"),
+            &[signed(filter.from), signed(to)],
         );
-        let mut sql = format!("{SELECT_CALL} WHERE call.ts >= ?1 AND call.ts < ?2");
-        let mut with: Vec<Box<dyn ToSql>> = vec![Box::new(from), Box::new(to)];
-        let mut add = |sql: &mut String, condition: &str, value: Box<dyn ToSql>| {
-            with.push(value);
-            sql.push_str(&condition.replace('#', &format!("?{}", with.len())));
-        };
-        for (column, value) in [
-            ("caller", &filter.caller),
-            ("srv", &filter.server),
-            ("tool", &filter.tool),
-            ("rule", &filter.rule),
-        ] {
-            if let Some(value) = value {
-                let is = format!(" AND call.{column} = (SELECT id FROM name WHERE text = #)");
-                add(&mut sql, &is, Box::new(value.clone()));
-            }
-        }
+        query.require_name(&["call.caller"], filter.caller.as_deref());
+        query.require_name(&["call.srv"], filter.server.as_deref());
+        query.require_name(&["call.tool"], filter.tool.as_deref());
+        query.require_name(&["call.rule"], filter.rule.as_deref());
         if !filter.classes.is_empty() {
-            let all = filter.classes.join("\n");
-            add(
-                &mut sql,
+            query.push(
                 " AND instr(char(10) || # || char(10), char(10) || class.text || char(10)) > 0",
-                Box::new(all),
+                SqlValue::Text(filter.classes.join("\n")),
             );
         }
         if let Some(text) = &filter.text {
-            add(
-                &mut sql,
+            query.push(
                 " AND (instr(lower(tool.text), #) > 0 OR instr(lower(caller.text), #) > 0 OR instr(lower(call.call), #) > 0)",
-                Box::new(text.to_lowercase()),
+                SqlValue::Text(text.to_lowercase()),
             );
         }
-        add(
-            &mut sql,
+        query.push(
             " ORDER BY call.ts DESC LIMIT #",
-            Box::new(signed(most as u64)),
+            SqlValue::Integer(signed(most as u64)),
         );
-        let values: Vec<&dyn ToSql> = with.iter().map(AsRef::as_ref).collect();
-        let mut asked = self.connection.prepare_cached(&sql)?;
-        asked.query_map(values.as_slice(), read_call)?.collect()
+        let mut asked = self.connection.prepare_cached(&query.sql)?;
+        asked
+            .query_map(params_from_iter(&query.values), read_call)?
+            .collect()
     }
 
     /// Returns the last call with that id.

@@ -1,7 +1,10 @@
 //! Counts of calls by minute, from the index.
 
-use super::{AuditIndex, fill::bucket_micros, signed, unsigned};
-use rusqlite::{ToSql, params_from_iter};
+use super::{
+    AuditIndex, call_class::NO_REFUSAL, condition::SqlConditions, fill::bucket_micros, signed,
+    unsigned,
+};
+use rusqlite::params_from_iter;
 use std::collections::BTreeMap;
 
 /// Filter of counts. Times are in minutes since 1970; the end is not included.
@@ -118,25 +121,15 @@ impl Tally {
 }
 
 impl CountFilter {
-    /// Returns the condition and its values.
-    fn sql(&self) -> (String, Vec<Box<dyn ToSql>>) {
-        let mut sql = "minute.minute >= ?1 AND minute.minute < ?2".to_owned();
-        let mut with: Vec<Box<dyn ToSql>> =
-            vec![Box::new(signed(self.from)), Box::new(signed(self.to))];
-        for (column, value) in [
-            ("caller", &self.caller),
-            ("srv", &self.server),
-            ("tool", &self.tool),
-        ] {
-            if let Some(value) = value {
-                with.push(Box::new(value.clone()));
-                sql.push_str(&format!(
-                    " AND minute.{column} = (SELECT id FROM name WHERE text = ?{})",
-                    with.len()
-                ));
-            }
-        }
-        (sql, with)
+    fn conditions(&self) -> SqlConditions {
+        let mut conditions = SqlConditions::new(
+            "minute.minute >= ?1 AND minute.minute < ?2",
+            &[signed(self.from), signed(self.to)],
+        );
+        conditions.require_name(&["minute.caller"], self.caller.as_deref());
+        conditions.require_name(&["minute.srv"], self.server.as_deref());
+        conditions.require_name(&["minute.tool"], self.tool.as_deref());
+        conditions
     }
 }
 
@@ -150,14 +143,14 @@ impl AuditIndex {
         let step = step.max(1);
         let parts = filter.to.saturating_sub(filter.from).div_ceil(step);
         let mut tallies: Vec<Tally> = (0..parts).map(|_| Tally::default()).collect();
-        let (condition, with) = filter.sql();
+        let condition = filter.conditions();
         let sql = format!(
             "SELECT (minute.minute - {}) / {step}, class.text, minute.bucket, sum(minute.n) FROM minute
-             JOIN name class ON class.id = minute.class WHERE {condition} GROUP BY 1, 2, 3",
-            filter.from
+             JOIN name class ON class.id = minute.class WHERE {} GROUP BY 1, 2, 3",
+            filter.from, condition.sql
         );
         let mut asked = self.connection.prepare_cached(&sql)?;
-        let mut rows = asked.query(params_from_iter(with.iter()))?;
+        let mut rows = asked.query(params_from_iter(&condition.values))?;
         while let Some(row) = rows.next()? {
             let part = usize::try_from(row.get::<_, i64>(0)?).unwrap_or(usize::MAX);
             let class: String = row.get(1)?;
@@ -168,22 +161,23 @@ impl AuditIndex {
         Ok(tallies.into_iter().map(Tally::into_bucket).collect())
     }
 
-    /// Returns the counts by caller, server, tool or rule, the most frequent first.
+    /// Returns the counts by caller, server or tool, the most frequent first.
     pub(crate) fn counts_by(
         &self,
         column: CountColumn,
         filter: &CountFilter,
         most: usize,
     ) -> rusqlite::Result<Vec<GroupCount>> {
-        let (condition, with) = filter.sql();
+        let condition = filter.conditions();
         let sql = format!(
             "SELECT grouped.text, class.text, minute.bucket, sum(minute.n) FROM minute
              JOIN name class ON class.id = minute.class JOIN name grouped ON grouped.id = minute.{}
-             WHERE {condition} GROUP BY 1, 2, 3",
-            column.name()
+             WHERE {} GROUP BY 1, 2, 3",
+            column.name(),
+            condition.sql
         );
         let mut asked = self.connection.prepare_cached(&sql)?;
-        let mut rows = asked.query(params_from_iter(with.iter()))?;
+        let mut rows = asked.query(params_from_iter(&condition.values))?;
         let mut tallies = BTreeMap::<String, Tally>::new();
         while let Some(row) = rows.next()? {
             let class: String = row.get(1)?;
@@ -206,14 +200,15 @@ impl AuditIndex {
         filter: &CountFilter,
         most: usize,
     ) -> rusqlite::Result<Vec<FlowCount>> {
-        let (condition, with) = filter.sql();
+        let condition = filter.conditions();
         let sql = format!(
             "SELECT caller.text, srv.text, class.text, sum(minute.n) FROM minute
              JOIN name class ON class.id = minute.class JOIN name caller ON caller.id = minute.caller
-             LEFT JOIN name srv ON srv.id = minute.srv WHERE {condition} GROUP BY 1, 2, 3"
+             LEFT JOIN name srv ON srv.id = minute.srv WHERE {} GROUP BY 1, 2, 3",
+            condition.sql
         );
         let mut asked = self.connection.prepare_cached(&sql)?;
-        let mut rows = asked.query(params_from_iter(with.iter()))?;
+        let mut rows = asked.query(params_from_iter(&condition.values))?;
         let mut flows = BTreeMap::<(String, Option<String>), BTreeMap<String, u64>>::new();
         while let Some(row) = rows.next()? {
             let flow = flows.entry((row.get(0)?, row.get(1)?)).or_default();
@@ -238,16 +233,18 @@ impl AuditIndex {
         filter: &CountFilter,
         most: usize,
     ) -> rusqlite::Result<Vec<RefusalCount>> {
-        let (condition, with) = filter.sql();
+        let condition = filter.conditions();
         let sql = format!(
             "SELECT caller.text, class.text, tool.text, rule.text, sum(minute.n) AS total FROM minute
              JOIN name class ON class.id = minute.class JOIN name caller ON caller.id = minute.caller
              LEFT JOIN name tool ON tool.id = minute.tool LEFT JOIN name rule ON rule.id = minute.rule
-             WHERE {condition} AND class.text NOT IN ('allowed', 'approved', 'failed', 'cancelled')
-             GROUP BY 1, 2, 3, 4 ORDER BY total DESC LIMIT {most}"
+             WHERE {} AND class.text NOT IN ('{}')
+             GROUP BY 1, 2, 3, 4 ORDER BY total DESC LIMIT {most}",
+            condition.sql,
+            NO_REFUSAL.join("', '")
         );
         let mut asked = self.connection.prepare_cached(&sql)?;
-        let rows = asked.query_map(params_from_iter(with.iter()), |row| {
+        let rows = asked.query_map(params_from_iter(&condition.values), |row| {
             Ok(RefusalCount {
                 caller: row.get(0)?,
                 class: row.get(1)?,

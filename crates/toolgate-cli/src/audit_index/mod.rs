@@ -3,7 +3,7 @@
 //! - `schema`: the file, and what replaces a broken one.
 //! - `fill`: reads new records of segments into the index.
 //! - `positions`: records by tool, caller and server, for a search.
-//! - `calls`, `counts`, `approvals`: what the console shows of the past.
+//! - `calls`, `counts`, `approvals`, `records`: what the console shows of the past.
 //!
 //! It stores names, numbers and positions, no contents. A broken or foreign file is replaced. A search reads each hit from
 //! its segment, so the index can hide a record but not invent one; `--no-index` and `verify` do not use it.
@@ -11,6 +11,7 @@
 mod approvals;
 mod call_class;
 mod calls;
+mod condition;
 mod counts;
 mod fill;
 mod positions;
@@ -101,7 +102,7 @@ impl AuditIndex {
     pub(crate) fn catch_up(&mut self, dir: &Path, deadline: Instant) -> io::Result<u64> {
         let mut files = read::segment_files(dir)?;
         self.retain_segments(&files);
-        files.sort_by_key(|file| {
+        files.sort_by_cached_key(|file| {
             std::cmp::Reverse(file.path.metadata().and_then(|m| m.modified()).ok())
         });
         let mut behind = 0;

@@ -1,7 +1,7 @@
 //! Positions of records by tool, caller and server.
 
-use super::unsigned;
-use rusqlite::{Connection, Row, ToSql};
+use super::{condition::SqlConditions, unsigned};
+use rusqlite::{Connection, Row, params_from_iter};
 use std::io;
 use toolgate_journal::read::SegmentFile;
 
@@ -32,27 +32,12 @@ pub(super) fn query(
     file: usize,
     wanted: &PositionFilter<'_>,
 ) -> rusqlite::Result<Vec<RecordPosition>> {
-    let mut sql = "SELECT ts, at FROM record WHERE segment = ?1".to_owned();
-    let mut with: Vec<&dyn ToSql> = vec![&id];
-    let columns: [(&[&str], &Option<&str>); 3] = [
-        (&["tool", "name"], &wanted.tool),
-        (&["caller"], &wanted.caller),
-        (&["srv"], &wanted.server),
-    ];
-    for (names, value) in columns {
-        if value.is_none() {
-            continue;
-        }
-        with.push(value);
-        let n = with.len();
-        let is = names
-            .iter()
-            .map(|name| format!("{name} = (SELECT id FROM name WHERE text = ?{n})"));
-        let is: Vec<String> = is.collect();
-        sql.push_str(&format!(" AND ({})", is.join(" OR ")));
-    }
-    sql.push_str(" ORDER BY at");
-    let mut asked = connection.prepare(&sql)?;
+    let mut query = SqlConditions::new("SELECT ts, at FROM record WHERE segment = ?1", &[id]);
+    query.require_name(&["tool", "name"], wanted.tool);
+    query.require_name(&["caller"], wanted.caller);
+    query.require_name(&["srv"], wanted.server);
+    query.sql.push_str(" ORDER BY at");
+    let mut asked = connection.prepare(&query.sql)?;
     let hit = |row: &Row<'_>| {
         Ok(RecordPosition {
             ts: unsigned(row.get(0)?),
@@ -60,7 +45,9 @@ pub(super) fn query(
             offset: unsigned(row.get(1)?),
         })
     };
-    asked.query_map(with.as_slice(), hit)?.collect()
+    asked
+        .query_map(params_from_iter(&query.values), hit)?
+        .collect()
 }
 
 /// Checks that records begin at the first and last position, to detect an index of other files.

@@ -1,7 +1,7 @@
 //! Positions of records by time, newest first.
 
-use super::{AuditIndex, signed, unsigned};
-use rusqlite::ToSql;
+use super::{AuditIndex, condition::SqlConditions, signed, unsigned};
+use rusqlite::{params_from_iter, types::Value as SqlValue};
 
 /// Filter of records.
 #[derive(Clone, Debug, Default)]
@@ -29,31 +29,21 @@ impl AuditIndex {
         most: usize,
     ) -> rusqlite::Result<Vec<TimedPosition>> {
         let to = filter.to.min(filter.before.unwrap_or(u64::MAX));
-        let mut sql = "SELECT segment.chain, segment.number, record.at, record.ts FROM record
-             JOIN segment ON segment.id = record.segment WHERE record.ts >= ?1 AND record.ts < ?2"
-            .to_owned();
-        let mut with: Vec<Box<dyn ToSql>> =
-            vec![Box::new(signed(filter.from)), Box::new(signed(to))];
-        let columns: [(&[&str], &Option<String>); 4] = [
-            (&["tool", "name"], &filter.tool),
-            (&["caller"], &filter.caller),
-            (&["srv"], &filter.server),
-            (&["ev"], &filter.event),
-        ];
-        for (names, value) in columns {
-            let Some(value) = value else { continue };
-            with.push(Box::new(value.clone()));
-            let n = with.len();
-            let is =
-                |name: &&str| format!("record.{name} = (SELECT id FROM name WHERE text = ?{n})");
-            let is: Vec<String> = names.iter().map(is).collect();
-            sql.push_str(&format!(" AND ({})", is.join(" OR ")));
-        }
-        with.push(Box::new(signed(most as u64)));
-        sql.push_str(&format!(" ORDER BY record.ts DESC LIMIT ?{}", with.len()));
-        let values: Vec<&dyn ToSql> = with.iter().map(AsRef::as_ref).collect();
-        let mut asked = self.connection.prepare_cached(&sql)?;
-        let rows = asked.query_map(values.as_slice(), |row| {
+        let mut query = SqlConditions::new(
+            "SELECT segment.chain, segment.number, record.at, record.ts FROM record
+             JOIN segment ON segment.id = record.segment WHERE record.ts >= ?1 AND record.ts < ?2",
+            &[signed(filter.from), signed(to)],
+        );
+        query.require_name(&["record.tool", "record.name"], filter.tool.as_deref());
+        query.require_name(&["record.caller"], filter.caller.as_deref());
+        query.require_name(&["record.srv"], filter.server.as_deref());
+        query.require_name(&["record.ev"], filter.event.as_deref());
+        query.push(
+            " ORDER BY record.ts DESC LIMIT #",
+            SqlValue::Integer(signed(most as u64)),
+        );
+        let mut asked = self.connection.prepare_cached(&query.sql)?;
+        let rows = asked.query_map(params_from_iter(&query.values), |row| {
             Ok((
                 row.get(0)?,
                 unsigned(row.get(1)?),
