@@ -117,7 +117,7 @@ fn gateways_share_keys_freezes_and_approvals() {
 }
 
 #[test]
-fn s1_one_approval_has_one_use_at_three_gateways() {
+fn one_approval_has_one_use_at_three_gateways() {
     let Some(url) = database() else { return };
     let gates = fleet(&url, "approval_seconds = 10\napprovals_per_caller = 100");
     // The client of the first call goes away, and its approval stays.
@@ -284,7 +284,7 @@ fn grants(gate: &Gate) -> Value {
 }
 
 #[test]
-fn s7_state_moves_from_a_data_directory_to_the_shared_store_and_back() {
+fn state_moves_from_a_data_directory_to_the_shared_store_and_back() {
     let Some(url) = database() else { return };
     let local = config("unused", "").replace("[store]\nurl = \"unused\"\ngateways = 3\n", "");
     let gate = Setup::config(local.clone()).start();
@@ -375,14 +375,15 @@ fn peers(url: &str, pki: &Path) -> Vec<Gate> {
 }
 
 #[test]
-fn s6_sessions_work_at_every_gateway_and_outlive_their_own() {
+fn sessions_work_at_every_gateway_and_outlive_their_own() {
     let Some(url) = database() else { return };
     let pki = TempDir::new("pki");
     certificates(pki.path());
     let mut gates = peers(&url, pki.path());
     let ports: Vec<u16> = gates.iter().map(|gate| gate.port).collect();
-    // S6: each request goes to the next gateway.
-    let count = std::env::var("TOOLGATE_S6").map_or(12, |count| count.parse::<usize>().unwrap());
+    // Each request goes to the next gateway.
+    let count = std::env::var("TOOLGATE_SHARED_SESSIONS")
+        .map_or(12, |count| count.parse::<usize>().unwrap());
     let rounds = count / 3;
     let mut next = 0;
     for revision in ["2025-03-26", "2025-06-18", "2025-11-25"] {
@@ -409,7 +410,7 @@ fn s6_sessions_work_at_every_gateway_and_outlive_their_own() {
             assert_eq!(gone.status, 404, "{gone:?}");
         }
     }
-    println!("S6: {} of {} sessions clean", 3 * rounds, 3 * rounds);
+    println!("{} of {} sessions clean", 3 * rounds, 3 * rounds);
     // The home of a session is killed, and another gateway continues the session.
     let session = Session::open(ports[0]);
     drop(gates.remove(0).kill());
@@ -422,7 +423,7 @@ fn s6_sessions_work_at_every_gateway_and_outlive_their_own() {
 }
 
 #[test]
-fn s5_rates_of_three_gateways_are_those_of_one() {
+fn rates_of_three_gateways_are_those_of_one() {
     let Some(url) = database() else { return };
     let gates = fleet(&url, "");
     let limited = config(&url, "").replace("\"1000000/s\"", "\"30/min\"");
@@ -446,14 +447,15 @@ fn s5_rates_of_three_gateways_are_those_of_one() {
     all += passed(&gates[1], 40) + passed(&gates[2], 40);
     let refilled = started.elapsed().as_secs_f64() / 2.0;
     assert!(all as f64 <= 30.0 + refilled, "{all} calls passed");
-    println!("S5: {all} calls passed within {refilled:.1} refilled tokens, and 30 at once");
+    println!("{all} calls passed within {refilled:.1} refilled tokens, and 30 at once");
 }
 
 #[test]
-fn s4_a_freeze_reaches_all_gateways_soon() {
+fn a_freeze_reaches_all_gateways_soon() {
     let Some(url) = database() else { return };
     let gates = fleet(&url, "");
-    let rounds = std::env::var("TOOLGATE_S4").map_or(5, |count| count.parse::<usize>().unwrap());
+    let rounds =
+        std::env::var("TOOLGATE_FREEZES").map_or(5, |count| count.parse::<usize>().unwrap());
     let mut times = Vec::new();
     for _ in 0..rounds {
         gates[0].cli(&["freeze", "server", "demo"]);
@@ -477,7 +479,7 @@ fn s4_a_freeze_reaches_all_gateways_soon() {
     times.sort();
     let p95 = times[(times.len() * 95).div_ceil(100) - 1];
     println!(
-        "S4: a freeze reached the other gateways within {p95:?} (p95 of {})",
+        "a freeze reached the other gateways within {p95:?} (p95 of {})",
         times.len()
     );
     // The goal is 200 ms; a busy machine may take ten times as long.
@@ -485,10 +487,11 @@ fn s4_a_freeze_reaches_all_gateways_soon() {
 }
 
 #[test]
-fn s2_a_killed_gateway_loses_no_answered_call() {
+fn a_killed_gateway_loses_no_answered_call() {
     let Some(url) = database() else { return };
     let mut gates = fleet(&url, "");
-    let kills = std::env::var("TOOLGATE_S2").map_or(3, |count| count.parse::<usize>().unwrap());
+    let kills =
+        std::env::var("TOOLGATE_GATEWAY_KILLS").map_or(3, |count| count.parse::<usize>().unwrap());
     let mut answered = [0_usize; 3];
     for kill in 0..kills {
         let victim = kill % 3;
@@ -524,7 +527,7 @@ fn s2_a_killed_gateway_loses_no_answered_call() {
         );
     }
     println!(
-        "S2: {kills} kills, {} answered calls, all in the logs",
+        "{kills} kills, {} answered calls, all in the logs",
         answered.iter().sum::<usize>()
     );
 }

@@ -541,10 +541,11 @@ impl Schedule {
     }
 }
 
-/// S8. `cargo xtask long` tries a million schedules.
+/// `cargo xtask long` tries a million schedules.
 #[test]
-fn s8_no_schedule_uses_an_approval_twice_or_without_a_person() {
-    let count = std::env::var("TOOLGATE_S8").map_or(2_000, |count| count.parse().unwrap());
+fn no_schedule_uses_an_approval_twice_or_without_a_person() {
+    let count =
+        std::env::var("TOOLGATE_APPROVAL_SCHEDULES").map_or(2_000, |count| count.parse().unwrap());
     let seed: u64 = std::env::var("TOOLGATE_SEED").map_or(0, |seed| seed.parse().unwrap());
     let next = AtomicU64::new(seed);
     let totals = Mutex::new((0, 0, 0));
@@ -571,6 +572,6 @@ fn s8_no_schedule_uses_an_approval_twice_or_without_a_person() {
     // Without uses, the test would show nothing.
     assert!(approvals as u64 > count / 10 && grants as u64 > count / 100);
     println!(
-        "S8: {count} schedules: {approvals} approvals used once, {grants} grants used, {refusals} calls refused"
+        "{count} schedules: {approvals} approvals used once, {grants} grants used, {refusals} calls refused"
     );
 }

@@ -124,7 +124,7 @@ impl Condition {
         }
     }
 
-    /// Whether the condition holds; `None` if it has no value, because a claim is missing.
+    /// Evaluates the condition; `None` if it has no value, because a claim is missing.
     fn holds(&self, who: &Who, amount: i64) -> Option<bool> {
         match self {
             Condition::InGroup(group) => Some(who.groups.iter().any(|g| g == group)),
@@ -204,7 +204,7 @@ impl CaseRule {
     }
 }
 
-/// Whether a glob matches: the definition, without regard to cost.
+/// Matches a glob: the definition, without regard to cost.
 fn matches(glob: &str, name: &str) -> bool {
     match (glob.chars().next(), name.chars().next()) {
         (None, end) => end.is_none(),

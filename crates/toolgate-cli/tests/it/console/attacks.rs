@@ -8,7 +8,7 @@ use std::{
     net::TcpListener,
 };
 
-/// What each of the pages tries, as JavaScript that resolves to what it got: `null` is nothing. `C` is the console, `ID`
+/// Attacks of the pages, as JavaScript that resolves to what it got: `null` is nothing. `C` is the console, `ID`
 /// the request that waits.
 const ATTACKS: [(&str, &str); 22] = [
     (
