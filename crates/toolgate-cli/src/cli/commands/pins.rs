@@ -103,7 +103,7 @@ pub(crate) struct PinOutput {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, Serialize)]
 #[serde(default)]
 pub(crate) struct SteeringOutput {
-    /// `hidden text`, `instruction to the model`, `asks for a secret`, `other tool`, `path` or `URL`.
+    /// `hidden text`, `instruction to the model`, `asks for a secret`, `too long to check`, `other tool`, `path` or `URL`.
     kind: String,
     /// Place in the definition.
     place: String,
