@@ -82,7 +82,10 @@ export function trafficMap(pick) {
     draw_side(callers, label, mid - half, "caller");
     draw_side(servers, width - label, mid + half, "server");
     parts.push(svg("g", { class: "map-gate" }, svg("rect", { x: mid - half, y: TOP / 2, width: half * 2, height: height - TOP, rx: 8 }), svg("text", { x: mid, y: height / 2 + 4, "text-anchor": "middle" }, "gateway")));
+    // A refresh must not take the keyboard focus away.
+    const focused = root.contains(document.activeElement) ? document.activeElement.parentNode.getAttribute("data-map") : null;
     root.replaceChildren(...parts);
+    if (focused) root.querySelector(`[data-map="${CSS.escape(focused)}"] rect`)?.focus();
   }
   new ResizeObserver(draw).observe(root);
   return { node, update(next) { flows = next; draw(); } };

@@ -55,6 +55,7 @@ fn the_overview_shows_decisions_flows_refusals_and_what_stands_out() {
         {"do": "shot", "path": shot("overview.png")},
         {"do": "click", "at": "[data-map='server demo']"},
         {"do": "see", "at": "[data-filters]", "holds": "server demo"},
+        {"do": "see", "at": "[data-map='server demo'] rect:focus"},
         {"do": "click", "at": "[data-act=clear-server]"},
         {"do": "click", "at": "[data-range='7d']"},
         {"do": "see", "at": "[data-tile=Calls]", "holds": "12"},
