@@ -6,7 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use crate::run::{cargo, must};
 
 /// Part of the name of a test, the variable with its count, and the full count.
-const COUNTS: [(&str, &str, &str); 12] = [
+const COUNTS: [(&str, &str, &str); 13] = [
     ("t07_", "TOOLGATE_T07", "100000"),
     ("t10_", "TOOLGATE_T10", "10000000"),
     ("t29_", "TOOLGATE_T29", "1000000"),
@@ -18,6 +18,11 @@ const COUNTS: [(&str, &str, &str); 12] = [
         "a_killed_gateway_loses_no_answered_call",
         "TOOLGATE_GATEWAY_KILLS",
         "200",
+    ),
+    (
+        "no_outage_of_postgresql_lets_a_call_pass_that_needs_a_person",
+        "TOOLGATE_STORE_OUTAGES",
+        "50",
     ),
     (
         "a_freeze_reaches_all_gateways_soon",

@@ -108,6 +108,7 @@ mod slow_servers;
 mod socket_activation;
 mod stdio;
 mod store_commands;
+mod store_outages;
 mod tasks;
 mod terminal_output;
 mod tls;

@@ -23,7 +23,7 @@ fn config(url: &str, limits: &str) -> String {
 }
 
 /// Three gateways, each with a data directory of its own.
-fn fleet(url: &str, limits: &str) -> Vec<Gate> {
+pub(crate) fn fleet(url: &str, limits: &str) -> Vec<Gate> {
     thread::scope(|scope| {
         let starts: Vec<_> = (0..3)
             .map(|_| scope.spawn(|| Setup::config(config(url, limits)).start()))
@@ -39,7 +39,7 @@ fn database() -> Option<String> {
     PostgresServer::is_installed().then(|| PostgresServer::shared().create_database())
 }
 
-fn name(url: &str) -> &str {
+pub(crate) fn name(url: &str) -> &str {
     url.rsplit('/').next().unwrap()
 }
 
@@ -52,11 +52,11 @@ fn call(port: u16, key: Option<&str>, tool: &str, arguments: Value) -> Response 
     send(port, "POST", "/mcp", &headers, body.to_string().as_bytes())
 }
 
-fn add(gate: &Gate, key: Option<&str>) -> Response {
+pub(crate) fn add(gate: &Gate, key: Option<&str>) -> Response {
     call(gate.port, key, "demo_add", json!({"a": 1, "b": 2}))
 }
 
-fn note(gate: &Gate, text: &str) -> Response {
+pub(crate) fn note(gate: &Gate, text: &str) -> Response {
     call(
         gate.port,
         None,
@@ -65,7 +65,7 @@ fn note(gate: &Gate, text: &str) -> Response {
     )
 }
 
-fn begun(gate: &Gate, tool: &str) -> usize {
+pub(crate) fn begun(gate: &Gate, tool: &str) -> usize {
     let records = gate.audit();
     let begun = records.iter().filter(|record| record["ev"] == "call.begin");
     begun.filter(|record| record["tool"] == tool).count()
