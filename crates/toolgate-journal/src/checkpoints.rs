@@ -35,9 +35,15 @@ impl CheckpointSchedule {
 
     /// Returns whether a checkpoint is due after the records that are about to be written.
     pub(crate) fn is_due(&self, options: &JournalOptions) -> bool {
-        let enough = self.unsigned >= options.checkpoint_records.max(1)
+        self.is_due_after(0, options)
+    }
+
+    /// Returns whether a checkpoint is due after so many more records.
+    pub(crate) fn is_due_after(&self, records: u64, options: &JournalOptions) -> bool {
+        let unsigned = self.unsigned + records;
+        let enough = unsigned >= options.checkpoint_records.max(1)
             || self.last_checkpoint.elapsed() >= options.checkpoint_interval;
-        self.unsigned > 0 && (self.forced || enough)
+        unsigned > 0 && (self.forced || enough)
     }
 
     /// Returns the time until the next checkpoint; `None` if all records are signed.

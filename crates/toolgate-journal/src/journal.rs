@@ -3,6 +3,7 @@
 use crate::abandoned::AbandonedChain;
 use crate::chain::{self, LockedChain};
 use crate::checkpoints::CheckpointSchedule;
+use crate::commit::{CallerCommit, JournalCommitter};
 use crate::entry::{AuditEntry, AuditEvent, RejectedEntry, Urgency, ValidatedEntry};
 use crate::error::Error;
 use crate::failure::WRITER_ENDED;
@@ -17,9 +18,10 @@ use crate::segment_contents::{OpenCalls, SegmentContents};
 use crate::sign::CheckpointSigner;
 use crate::terms::introduce;
 use crate::verify;
-use crate::writer::{JournalShared, JournalWriter};
+use crate::writer::{JournalShared, JournalWriter, MIN_QUICK_COMMITS};
 use std::future::Future;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use tokio::sync::oneshot;
@@ -59,7 +61,7 @@ pub struct AuditJournal {
     public_key: Arc<str>,
     record_limit: usize,
     shared: Arc<JournalShared>,
-    queue: Arc<EntryQueue>,
+    committer: Arc<JournalCommitter>,
     writer: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -96,7 +98,6 @@ impl AuditJournal {
             max_bytes: MAX_WRITE_BYTES,
         };
         let queue = EntryQueue::new(options.max_queue_entries, options.max_queue_bytes, batch);
-        let queue = Arc::new(queue);
         let public_key: Arc<str> = signer.public.as_str().into();
         let mut writer = JournalWriter {
             tip: takeover.tip,
@@ -112,6 +113,7 @@ impl AuditJournal {
             unwritten_ends: Vec::new(),
             abandoned: None,
             last_batch: 0,
+            commits_to_trust: MIN_QUICK_COMMITS,
         };
         if takeover.sealed {
             writer.begin_segment()?;
@@ -124,10 +126,11 @@ impl AuditJournal {
         writer.retire()?;
         writer.publish();
         let chain = writer.tip.chain.clone();
-        let inbox = queue.clone();
+        let committer = Arc::new(JournalCommitter::new(queue, writer));
+        let writing = committer.clone();
         let thread = thread::Builder::new()
             .name("journal".to_owned())
-            .spawn(move || writer.run(&inbox))
+            .spawn(move || writing.run())
             .map_err(|e| Error::open("start the writer thread for", &home, e))?;
         Ok(Self {
             dir,
@@ -136,7 +139,7 @@ impl AuditJournal {
             public_key,
             record_limit,
             shared,
-            queue,
+            committer,
             writer: Mutex::new(Some(thread)),
         })
     }
@@ -166,9 +169,23 @@ impl AuditJournal {
         entry: AuditEntry,
         urgency: Urgency,
     ) -> Result<impl Future<Output = AppendResult> + Send + use<>, Box<RejectedEntry>> {
-        let (waiter, answer) = oneshot::channel();
-        self.send(entry, Some(waiter), urgency, false)?;
+        let (waiter, mut answer) = oneshot::channel();
+        let caller_writes = urgency == Urgency::Urgent && self.shared.is_disk_quick.load(Relaxed);
+        let message = (entry, Some(waiter));
+        self.send(message, urgency, false, caller_writes)?;
+        let own = caller_writes.then(|| CallerCommit::new(self.committer.clone()));
         Ok(async move {
+            if let Some(own) = own {
+                // Other tasks that are ready queue their entries first, for the same commit.
+                tokio::task::yield_now().await;
+                match answer.try_recv() {
+                    Ok(answer) => {
+                        own.defuse();
+                        return answer;
+                    }
+                    Err(_) => own.commit(),
+                }
+            }
             // The writer answers every waiter; it disappears only if it panicked.
             answer
                 .await
@@ -187,7 +204,7 @@ impl AuditJournal {
     /// Like [`enqueue`](Self::enqueue), for a caller that needs the entry again if it cannot be queued.
     #[doc(hidden)]
     pub fn try_enqueue(&self, entry: AuditEntry) -> Result<(), Box<RejectedEntry>> {
-        self.send(entry, None, Urgency::CanWait, false)
+        self.send((entry, None), Urgency::CanWait, false, false)
     }
 
     /// Queues an entry for the audit log like [`enqueue`](Self::enqueue), followed at once by a signed checkpoint.
@@ -196,7 +213,7 @@ impl AuditJournal {
     /// As [`enqueue`](Self::enqueue).
     #[doc(hidden)]
     pub fn enqueue_signed(&self, entry: AuditEntry) -> Result<(), Error> {
-        self.send(entry, None, Urgency::Urgent, true)
+        self.send((entry, None), Urgency::Urgent, true, false)
             .map_err(|rejected| rejected.error)
     }
 
@@ -244,7 +261,7 @@ impl AuditJournal {
         if let Some(reason) = self.shared.failed() {
             return JournalHealth::Failed(reason);
         }
-        match self.queue.is_closed() {
+        match self.committer.queue.is_closed() {
             false => JournalHealth::Healthy,
             true => JournalHealth::Closed,
         }
@@ -252,12 +269,12 @@ impl AuditJournal {
 
     /// Returns the number and the total size in bytes of the entries that wait for the disk.
     pub fn queued(&self) -> (usize, usize) {
-        self.queue.size()
+        self.committer.queue.size()
     }
 
     /// Closes the journal: writes the queued entries and releases the chain. Blocks; later entries are rejected.
     pub fn close(&self) {
-        self.queue.close();
+        self.committer.queue.close();
         let thread = self
             .writer
             .lock()
@@ -271,10 +288,10 @@ impl AuditJournal {
 
     fn send(
         &self,
-        entry: AuditEntry,
-        waiter: Option<oneshot::Sender<AppendResult>>,
+        (entry, waiter): (AuditEntry, Option<oneshot::Sender<AppendResult>>),
         urgency: Urgency,
         sign: bool,
+        caller_writes: bool,
     ) -> Result<(), Box<RejectedEntry>> {
         if let Some(reason) = self.shared.failed() {
             let error = Error::Failed(reason);
@@ -285,7 +302,8 @@ impl AuditJournal {
             waiter,
             sign,
         };
-        self.queue.push(queued, urgency).map_err(|rejected| {
+        let pushed = self.committer.queue.push(queued, urgency, caller_writes);
+        pushed.map_err(|rejected| {
             let (queued, error) = *rejected;
             let entry = queued.record.entry;
             Box::new(RejectedEntry { entry, error })

@@ -126,6 +126,8 @@ mod chain;
 #[cfg(all(feature = "files", unix))]
 mod checkpoints;
 #[cfg(all(feature = "files", unix))]
+mod commit;
+#[cfg(all(feature = "files", unix))]
 mod disk;
 #[cfg(all(feature = "files", unix))]
 mod displaced;

@@ -53,6 +53,10 @@ struct QueueState {
     bytes: usize,
     /// True if an entry is urgent.
     is_urgent: bool,
+    /// Number of entries that force a checkpoint.
+    signed: usize,
+    /// True if a caller has written entries since the writer thread began to wait.
+    has_caller_written: bool,
     /// Sleep of the writer, if it sleeps.
     sleep: Option<WriterSleep>,
     is_closed: bool,
@@ -69,11 +73,14 @@ enum WriterSleep {
 }
 
 /// Result of a wait for entries.
+#[derive(Debug, Eq, PartialEq)]
 pub(crate) enum Arrival {
-    /// At least one entry arrived.
-    Entries(Vec<QueuedEntry>),
+    /// Entries wait for the writer thread.
+    Entries,
     /// No entry arrived in time.
     Nothing,
+    /// Callers have written entries, so the time until the next checkpoint may have changed.
+    WrittenByCallers,
     /// The queue is closed and empty.
     Closed,
 }
@@ -96,11 +103,13 @@ impl EntryQueue {
         (state.entries.len(), state.bytes)
     }
 
-    /// Adds an entry, or returns it with the reason why it cannot be added.
+    /// Adds an entry, or returns it with the reason why it cannot be added. With `caller_writes`, the caller writes it, so
+    /// that a polling writer thread is not woken for it.
     pub(crate) fn push(
         &self,
         entry: QueuedEntry,
         urgency: Urgency,
+        caller_writes: bool,
     ) -> Result<(), Box<(QueuedEntry, Error)>> {
         let (size, is_urgent) = (entry.record.size(), urgency == Urgency::Urgent);
         let mut state = self.lock();
@@ -117,13 +126,26 @@ impl EntryQueue {
             return Err(Box::new((entry, refusal)));
         }
         state.bytes += size;
+        state.signed += usize::from(entry.sign);
         state.entries.push_back(entry);
         state.is_urgent |= is_urgent;
         let wakes = match state.sleep {
             Some(WriterSleep::UntilAny) => true,
-            Some(WriterSleep::UntilUrgent) => is_urgent,
+            Some(WriterSleep::UntilUrgent) => is_urgent && !caller_writes,
             None => false,
         };
+        self.wake_if(state, wakes);
+        Ok(())
+    }
+
+    /// Wakes the writer thread, if it sleeps: the caller does not write its urgent entry.
+    pub(crate) fn wake_writer(&self) {
+        let state = self.lock();
+        let wakes = state.sleep.is_some();
+        self.wake_if(state, wakes);
+    }
+
+    fn wake_if(&self, mut state: MutexGuard<'_, QueueState>, wakes: bool) {
         if wakes {
             state.sleep = None;
         }
@@ -131,10 +153,9 @@ impl EntryQueue {
         if wakes {
             self.wake.notify_one();
         }
-        Ok(())
     }
 
-    /// Waits for entries, at most for `time` if there is one, and takes the next batch of them.
+    /// Waits until the writer thread has to write entries, at most for `time` if there is one.
     pub(crate) fn wait(&self, time: Option<Duration>) -> Arrival {
         let (begin, mut state) = (Instant::now(), self.lock());
         loop {
@@ -143,15 +164,16 @@ impl EntryQueue {
             let has_entries = !state.entries.is_empty();
             let is_late = waited >= MAX_LINGER_TIME || is_over || state.is_closed;
             if has_entries && (state.is_urgent || is_late) {
-                let mut batch = Vec::with_capacity(state.entries.len());
-                state.move_to(&mut batch, self.batch);
-                return Arrival::Entries(batch);
+                return Arrival::Entries;
             }
-            if state.is_closed {
+            if state.is_closed || state.has_writer_ended {
                 return Arrival::Closed;
             }
             if is_over {
                 return Arrival::Nothing;
+            }
+            if waited >= POLLING_TIME && std::mem::take(&mut state.has_caller_written) {
+                return Arrival::WrittenByCallers;
             }
             let left = time.map(|time| time.saturating_sub(waited));
             state = match has_entries || waited < POLLING_TIME {
@@ -190,6 +212,27 @@ impl EntryQueue {
         self.lock().move_to(batch, self.batch)
     }
 
+    /// Adds the entries that have arrived to the batch of a caller, unless one of them forces a checkpoint. Returns whether
+    /// there was one.
+    pub(crate) fn fill_for_caller(&self, batch: &mut Vec<QueuedEntry>) -> bool {
+        let mut state = self.lock();
+        if state.signed > 0 {
+            return false;
+        }
+        state.has_caller_written = true;
+        state.move_to(batch, self.batch)
+    }
+
+    /// Returns whether an urgent entry waits.
+    pub(crate) fn is_urgent(&self) -> bool {
+        self.lock().is_urgent
+    }
+
+    /// Returns the number of waiting entries.
+    pub(crate) fn len(&self) -> usize {
+        self.lock().entries.len()
+    }
+
     /// Accepts no more entries. The writer ends after those that are queued.
     pub(crate) fn close(&self) {
         self.lock().is_closed = true;
@@ -206,6 +249,8 @@ impl EntryQueue {
         let mut state = self.lock();
         state.has_writer_ended = true;
         state.entries.clear();
+        drop(state);
+        self.wake.notify_one();
     }
 
     fn lock(&self) -> MutexGuard<'_, QueueState> {
@@ -224,6 +269,7 @@ impl QueueState {
             };
             let size = entry.record.size();
             self.bytes = self.bytes.saturating_sub(size);
+            self.signed -= usize::from(entry.sign);
             bytes += size;
             batch.push(entry);
         }
@@ -245,28 +291,53 @@ mod tests {
         EntryQueue::new(8, 1 << 20, batch)
     }
 
-    /// Returns whether an entry wakes a writer that sleeps like this.
-    fn wakes(sleep: WriterSleep, urgency: Urgency) -> bool {
-        let queue = queue();
-        queue.lock().sleep = Some(sleep);
-        let entry = QueuedEntry {
+    fn entry(sign: bool) -> QueuedEntry {
+        QueuedEntry {
             record: ValidatedEntry::serialize(AuditEntry::new(AuditEvent::DENY), 4096).unwrap(),
             waiter: None,
-            sign: false,
-        };
-        queue.push(entry, urgency).unwrap();
+            sign,
+        }
+    }
+
+    /// Returns whether an entry wakes a writer that sleeps like this.
+    fn wakes(sleep: WriterSleep, urgency: Urgency, caller_writes: bool) -> bool {
+        let queue = queue();
+        queue.lock().sleep = Some(sleep);
+        queue.push(entry(false), urgency, caller_writes).unwrap();
         queue.lock().sleep.is_none()
     }
 
     #[test]
     fn only_an_urgent_entry_wakes_a_polling_writer() {
-        assert!(wakes(WriterSleep::UntilUrgent, Urgency::Urgent));
-        assert!(!wakes(WriterSleep::UntilUrgent, Urgency::CanWait));
+        assert!(wakes(WriterSleep::UntilUrgent, Urgency::Urgent, false));
+        assert!(!wakes(WriterSleep::UntilUrgent, Urgency::CanWait, false));
+        assert!(!wakes(WriterSleep::UntilUrgent, Urgency::Urgent, true));
     }
 
     #[test]
     fn every_entry_wakes_a_sleeping_writer() {
-        assert!(wakes(WriterSleep::UntilAny, Urgency::Urgent));
-        assert!(wakes(WriterSleep::UntilAny, Urgency::CanWait));
+        assert!(wakes(WriterSleep::UntilAny, Urgency::Urgent, false));
+        assert!(wakes(WriterSleep::UntilAny, Urgency::CanWait, false));
+        assert!(wakes(WriterSleep::UntilAny, Urgency::Urgent, true));
+    }
+
+    #[test]
+    fn a_caller_takes_no_entry_that_forces_a_checkpoint() {
+        let queue = queue();
+        let mut batch = Vec::new();
+        queue.push(entry(false), Urgency::Urgent, true).unwrap();
+        queue.push(entry(true), Urgency::Urgent, false).unwrap();
+        assert!(!queue.fill_for_caller(&mut batch));
+        assert!(queue.fill(&mut batch) && batch.len() == 2);
+        queue.push(entry(false), Urgency::Urgent, true).unwrap();
+        assert!(queue.fill_for_caller(&mut batch) && batch.len() == 3);
+    }
+
+    #[test]
+    fn the_writer_learns_that_callers_have_written() {
+        let queue = queue();
+        queue.push(entry(false), Urgency::Urgent, true).unwrap();
+        assert!(queue.fill_for_caller(&mut Vec::new()));
+        assert_eq!(queue.wait(None), Arrival::WrittenByCallers);
     }
 }

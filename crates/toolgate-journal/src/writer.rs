@@ -1,4 +1,4 @@
-//! Writer thread with group commit: gathers queued entries, writes and syncs them once, and answers all waiters.
+//! Group commit: gathers queued entries, writes and syncs them once, and answers all waiters.
 
 use crate::abandoned::AbandonedChain;
 use crate::chain::{self, LockedChain};
@@ -6,24 +6,40 @@ use crate::checkpoints::CheckpointSchedule;
 use crate::disk::OpenSegment;
 use crate::entry::{AuditEntry, ValidatedEntry};
 use crate::error::Error;
-use crate::failure::{FailureCause, WRITER_ENDED};
+use crate::failure::FailureCause;
 use crate::options::JournalOptions;
-use crate::queue::{Arrival, EntryQueue, QueuedEntry};
+use crate::queue::{EntryQueue, QueuedEntry};
 use crate::receipt::AuditReceipt;
 use crate::record::ChainTip;
 use crate::segment_contents::{OpenCalls, SegmentContents};
 use crate::terms::with_terms;
 use std::io;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Number of records of a call, which a lone caller may queue at once. More of them come from several callers.
 const RECORDS_OF_A_CALL: usize = 2;
 
+/// Longest time of a commit that a caller performs itself. A disk that syncs is slower; a file system in memory and a
+/// disk with a protected cache are faster.
+const MAX_QUICK_COMMIT_TIME: Duration = Duration::from_micros(100);
+
+/// Number of quick commits in a row after which callers perform their commits themselves.
+pub(crate) const MIN_QUICK_COMMITS: u32 = 16;
+
+/// Time of a commit after which the disk counts as one that stalls.
+const STALL_TIME: Duration = Duration::from_millis(10);
+
+/// The same number after a stall, so that a disk that stalls now and then blocks few callers.
+const MIN_QUICK_COMMITS_AFTER_STALL: u32 = 128;
+
 /// State that the writer shares with callers.
 #[derive(Debug, Default)]
 pub(crate) struct JournalShared {
+    /// True if the last commits took less time than the switch to another thread and back is worth.
+    pub(crate) is_disk_quick: AtomicBool,
     /// Reason for which nothing can be recorded; set before any waiter gets it.
     failed: RwLock<Option<Arc<str>>>,
     /// Reason for which the checkpoint mirror lacks the newest checkpoint.
@@ -62,32 +78,28 @@ pub(crate) struct JournalWriter {
     pub(crate) abandoned: Option<AbandonedChain>,
     /// Number of entries that were committed last.
     pub(crate) last_batch: usize,
+    /// Number of quick commits after which callers perform their commits themselves.
+    pub(crate) commits_to_trust: u32,
 }
 
 impl JournalWriter {
-    /// Runs until the queue is closed and empty.
-    pub(crate) fn run(mut self, queue: &EntryQueue) {
-        let _guard = PanicGuard(self.shared.clone(), queue);
-        loop {
-            // The time until the next checkpoint or repair attempt is due.
-            let due = match self.failure {
-                Some(_) => Some(self.options.repair_interval),
-                None => self.checkpoints.due_in(&self.options),
-            };
-            match queue.wait(due) {
-                Arrival::Entries(first) => {
-                    let batch = self.gather(first, queue);
-                    self.commit(batch);
-                }
-                Arrival::Nothing if self.failure.is_some() => self.repair(),
-                Arrival::Nothing => self.write_checkpoint(),
-                Arrival::Closed => return self.write_checkpoint(),
-            }
+    /// Returns the time until the next checkpoint or repair attempt is due.
+    pub(crate) fn due_in(&self) -> Option<Duration> {
+        match self.failure {
+            Some(_) => Some(self.options.repair_interval),
+            None => self.checkpoints.due_in(&self.options),
         }
     }
 
+    /// Returns whether a commit of so many entries only writes and syncs them: no rotation, checkpoint or repair is due.
+    pub(crate) fn is_plain_commit(&self, entries: usize) -> bool {
+        self.failure.is_none()
+            && !self.is_full()
+            && !self.checkpoints.is_due_after(entries as u64, &self.options)
+    }
+
     /// Writes a checkpoint over all unsigned records.
-    fn write_checkpoint(&mut self) {
+    pub(crate) fn write_checkpoint(&mut self) {
         if self.checkpoints.unsigned > 0 {
             self.checkpoints.forced = true;
             // The next caller gets the error of a failure.
@@ -97,7 +109,9 @@ impl JournalWriter {
     }
 
     /// Gathers the queued entries, and waits while more entries arrive. A lone caller is never delayed.
-    fn gather(&mut self, mut batch: Vec<QueuedEntry>, queue: &EntryQueue) -> Vec<QueuedEntry> {
+    pub(crate) fn gather(&mut self, queue: &EntryQueue) -> Vec<QueuedEntry> {
+        let mut batch = Vec::with_capacity(queue.len());
+        queue.fill(&mut batch);
         let until = Instant::now() + self.options.max_batch_wait;
         while batch.len().max(self.last_batch) > RECORDS_OF_A_CALL {
             thread::yield_now();
@@ -110,9 +124,11 @@ impl JournalWriter {
     }
 
     /// Performs a group commit: makes a batch durable with one write and answers its waiters.
-    fn commit(&mut self, batch: Vec<QueuedEntry>) {
+    pub(crate) fn commit(&mut self, batch: Vec<QueuedEntry>) {
         self.checkpoints.forced |= batch.iter().any(|message| message.sign);
+        let begin = Instant::now();
         let result = self.write(batch.iter().map(|message| &message.record));
+        self.note_commit_time(begin.elapsed());
         let first = result.as_ref().map_or(0, |first| *first);
         let chain = self.tip.chain.clone();
         for (seq, message) in (first..).zip(batch) {
@@ -129,6 +145,21 @@ impl JournalWriter {
         }
         // No caller waits for the checkpoint mirror.
         self.publish();
+    }
+
+    /// Decides by the time of a commit who performs the next ones.
+    fn note_commit_time(&mut self, time: Duration) {
+        if time <= MAX_QUICK_COMMIT_TIME {
+            self.commits_to_trust = self.commits_to_trust.saturating_sub(1);
+        } else {
+            let least = match time < STALL_TIME {
+                true => MIN_QUICK_COMMITS,
+                false => MIN_QUICK_COMMITS_AFTER_STALL,
+            };
+            self.commits_to_trust = self.commits_to_trust.max(least);
+        }
+        let is_quick = self.commits_to_trust == 0;
+        self.shared.is_disk_quick.store(is_quick, Relaxed);
     }
 
     /// Writes and syncs records once, and returns the sequence number of the first. After a failure nothing is written
@@ -240,16 +271,4 @@ fn write_all(segment: &mut dyn OpenSegment, mut rest: &[u8]) -> io::Result<()> {
         }
     }
     Ok(())
-}
-
-/// Guard that marks the journal as failed if the writer panics.
-struct PanicGuard<'a>(Arc<JournalShared>, &'a EntryQueue);
-
-impl Drop for PanicGuard<'_> {
-    fn drop(&mut self) {
-        if thread::panicking() {
-            self.0.set_failed(Some(WRITER_ENDED.into()));
-            self.1.end();
-        }
-    }
 }

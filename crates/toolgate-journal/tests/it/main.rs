@@ -6,6 +6,7 @@
     reason = "clippy knows no helpers of tests in an integration test"
 )]
 
+mod caller_commits;
 mod chains;
 mod checkpoints;
 mod durability;
