@@ -6,15 +6,17 @@ use crate::report::Report;
 use crate::run::{cargo, must, target};
 
 /// Features of the crate `toolgate`, all of which are on by default.
-const FEATURES: [&str; 10] = [
+const FEATURES: [&str; 12] = [
     "audit",
     "auth",
     "full-json-schema",
+    "full-regex",
     "full-uri",
     "http-client",
     "http-server",
     "macros",
     "secret-rule-files",
+    "skills",
     "spawn",
     "stdio",
 ];
@@ -40,9 +42,13 @@ pub(crate) fn all(report: &mut Report) {
         Ok(())
     });
     report.step("tests without features", || {
-        let mut test = cargo();
-        test.args(["test", "--locked", "--lib", "--no-default-features"]);
-        must(test.args(["-p", "toolgate-policy"]).args(folder()))
+        // The second has the reduced search of `regex`, and the samples of the secret rules.
+        ["", "secret-rule-files"].iter().try_for_each(|features| {
+            let mut test = cargo();
+            test.args(["test", "--locked", "--lib", "--no-default-features"]);
+            test.args(["-p", "toolgate-policy", "--features", features]);
+            must(test.args(folder()))
+        })
     });
 }
 

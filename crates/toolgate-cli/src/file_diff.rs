@@ -1,6 +1,6 @@
 //! Unified diff of a file before and after an edit, for the operator's terminal.
 
-use similar::TextDiff;
+use diffy::DiffOptions;
 use toolgate_core::visible;
 use toolgate_policy::SecretRedactor;
 
@@ -10,14 +10,23 @@ const CONTEXT_LINES: usize = 3;
 /// Returns the unified diff of a file; empty if the texts are equal. Without a text before, the file is new. Secrets in
 /// the lines are redacted, and characters that a terminal would interpret are escaped.
 pub(crate) fn unified_diff(name: &str, before: Option<&str>, after: &str) -> String {
-    let diff = TextDiff::from_lines(before.unwrap_or_default(), after);
+    let hunks = diff_hunks(before.unwrap_or_default(), after);
+    if hunks.is_empty() {
+        return hunks;
+    }
     let from = before.map_or("/dev/null", |_| name);
-    let text = diff
-        .unified_diff()
-        .context_radius(CONTEXT_LINES)
-        .header(from, name)
-        .to_string();
+    let text = format!("--- {from}\n+++ {name}\n{hunks}");
     visible(&SecretRedactor::redact_text(&text)).replace("\\t", "\t")
+}
+
+/// Returns the hunks of the unified diff of two texts; empty if they are equal.
+pub(crate) fn diff_hunks(before: &str, after: &str) -> String {
+    let mut options = DiffOptions::new();
+    options.set_context_len(CONTEXT_LINES);
+    let text = options.create_patch(before, after).to_string();
+    // The lines before the first hunk name the files.
+    text.find("\n@@ ")
+        .map_or_else(String::new, |at| text[at + 1..].to_owned())
 }
 
 #[cfg(test)]

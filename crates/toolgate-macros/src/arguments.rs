@@ -5,7 +5,8 @@ use proc_macro2::{Span, TokenStream, TokenTree};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::{
     Attribute, Error, FnArg, GenericArgument, Ident, Meta, Pat, PatType, PathArguments,
-    PathSegment, Result, ReturnType, Signature, Type, ext::IdentExt, spanned::Spanned,
+    PathSegment, ReceiverKind, Result, ReturnType, Safety, Signature, Type, ext::IdentExt,
+    spanned::Spanned,
 };
 
 /// The parameters of the function of an item.
@@ -318,7 +319,11 @@ fn plain(signature: &Signature) -> Result<()> {
         ));
     }
     let odd: [(&dyn ToTokens, bool, &str); 3] = [
-        (&signature.unsafety, signature.unsafety.is_some(), "unsafe"),
+        (
+            &signature.safety,
+            !matches!(signature.safety, Safety::Default),
+            "unsafe",
+        ),
         (&signature.abi, signature.abi.is_some(), "extern"),
         (
             &signature.variadic,
@@ -336,7 +341,7 @@ fn plain(signature: &Signature) -> Result<()> {
 }
 
 pub(crate) fn is_shared(receiver: &syn::Receiver) -> bool {
-    receiver.colon_token.is_none() && receiver.reference.is_some() && receiver.mutability.is_none()
+    matches!(receiver.kind, ReceiverKind::Reference(_, _, None))
 }
 
 fn name(pattern: &Pat) -> Result<Ident> {

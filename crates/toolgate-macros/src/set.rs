@@ -49,7 +49,7 @@ impl BlockOptions {
 
 /// Generates the unchanged block, and the function that returns the items in it.
 pub(crate) fn tools(options: &BlockOptions, mut block: ItemImpl) -> Result<TokenStream> {
-    if let Some((_, path, _)) = &block.trait_ {
+    if let Some((path, _)) = &block.trait_ {
         let text =
             "`#[tools]` must be on an `impl` block of the type itself, not on one of a trait";
         return Err(Error::new_spanned(path, text));

@@ -9,9 +9,9 @@ use crate::{
     AccessRules, ApprovalConfirm, ApprovalService, ArgumentValidation, AuditBegin, AuditContents,
     AuditDurability, AuditEnd, AuditRecorder, CallCanceller, CallObserver, CallTimeout, CatchPanic,
     CircuitBreaker, ClientApprovals, ConcurrencyLimit, ConcurrencyLimits, FreezeLayer,
-    InputRequestPolicy, NoObserver, OutputValidation, PerServer, PinRule, Pins, ProgramApproval,
+    InputRequestPolicy, NoObserver, OutputValidation, PerServer, Pins, ProgramApproval,
     QuorumRules, RateLimiter, RateQuota, RequiredScopes, RuleAction, SchemaSanitizer, SizeLimits,
-    SkillIntegrity, TextSanitizer, pins::PinObserver,
+    SkillIntegrity, TextSanitizer,
 };
 use std::sync::Arc;
 use toolgate_core::{ApprovalStep, Layer, Pipeline, Rule, Sanitizer, Service};
@@ -141,6 +141,19 @@ pub struct OperatorPolicy {
     pub canceller: CallCanceller,
     /// Circuit breaker, which rejects calls to a server after repeated failures.
     pub circuit_breaker: CircuitBreaker,
+    /// Builds the parts of the pipeline. [`OperatorPolicy::new`] sets it, so that a program without an operator does
+    /// not link them.
+    build: fn(&OperatorPolicy, Arc<str>) -> OperatorParts,
+}
+
+/// Parts of a pipeline that need an operator.
+struct OperatorParts {
+    canceller: Arc<dyn Layer>,
+    freeze_rule: Arc<dyn Rule>,
+    freeze_layer: Arc<dyn Layer>,
+    circuit_breaker_rule: Arc<dyn Rule>,
+    circuit_breaker_layer: Arc<dyn Layer>,
+    approval: Arc<dyn ApprovalStep>,
 }
 
 impl OperatorPolicy {
@@ -152,6 +165,20 @@ impl OperatorPolicy {
             quorum: QuorumRules::default(),
             canceller: CallCanceller::default(),
             circuit_breaker: CircuitBreaker::default(),
+            build: OperatorPolicy::parts,
+        }
+    }
+
+    fn parts(&self, policy_id: Arc<str>) -> OperatorParts {
+        let confirm = ApprovalConfirm::new(self.approvals.clone(), policy_id, self.via_client);
+        let freezes = FreezeLayer(self.approvals.freezes().clone());
+        OperatorParts {
+            canceller: Arc::new(self.canceller.clone()),
+            freeze_rule: Arc::new(freezes.clone()),
+            freeze_layer: Arc::new(freezes),
+            circuit_breaker_rule: Arc::new(self.circuit_breaker.clone()),
+            circuit_breaker_layer: Arc::new(self.circuit_breaker.clone()),
+            approval: Arc::new(confirm.with_quorum(self.quorum.clone())),
         }
     }
 }
@@ -210,9 +237,10 @@ impl Policy {
     /// Builds the pipeline of all layers, rules and sanitizers of this policy around a service.
     pub fn over(&self, service: Arc<dyn Service>) -> Pipeline {
         let operator = self.operator.as_ref();
-        let freezes = || operator.map(|with| FreezeLayer(with.approvals.freezes().clone()));
-        let circuit_breaker = || operator.map(|with| with.circuit_breaker.clone());
-        let approval = self.approval_step();
+        let operator = operator.map(|with| (with.build)(with, self.policy_id.clone()));
+        let operator = operator.as_ref();
+        let pins = self.pins.as_ref();
+        let approval = self.approval_step(operator);
         Pipeline::new()
             // Every call is recorded, also if it is rejected, timed out or abandoned.
             .layer(self.audit_end())
@@ -229,11 +257,11 @@ impl Policy {
             // Queues calls fairly; rules see them after the wait.
             .layer(self.concurrency.clone())
             // Rejects calls of frozen items.
-            .rules(freezes())
+            .rules(operator.map(|with| with.freeze_rule.clone()))
             // A server that keeps failing gets no calls for a while, and nobody is asked to approve them.
-            .rules(circuit_breaker())
+            .rules(operator.map(|with| with.circuit_breaker_rule.clone()))
             // A changed definition is hidden until someone accepts it.
-            .rules(self.pins.as_ref().map(|_| PinRule))
+            .rules(pins.map(Pins::rule))
             // May hide, deny or require approval.
             .rule(self.access.clone())
             .rules(self.rules.iter().cloned())
@@ -247,7 +275,7 @@ impl Policy {
             // Combines all required approvals into one; does not wait itself.
             .optional_approval(approval.clone())
             // A call that was frozen while its approval was pending does not leave; a running one is stopped.
-            .layers(freezes())
+            .layers(operator.map(|with| with.freeze_layer.clone()))
             // Input requests of the server: sanitized and checked before anyone is asked.
             .layer(self.input_request_layer(approval))
             // Writes `call.begin`, with rule and approval: durable before the call leaves, or before the result if it
@@ -278,9 +306,9 @@ impl Policy {
             // A skill without digests is withheld.
             .sanitizer(SkillIntegrity)
             // First to see content from servers: definitions are pinned before they are sanitized.
-            .layers(self.pin_observer(true))
+            .layers(pins.map(|pins| pins.observer(true)))
             // Counts failures of the server, including late responses.
-            .layers(circuit_breaker())
+            .layers(operator.map(|with| with.circuit_breaker_layer.clone()))
             .service(service)
     }
 
@@ -298,7 +326,7 @@ impl Policy {
             .sanitizer(TextSanitizer)
             .sanitizer(self.size)
             .sanitizer(SkillIntegrity)
-            .layers(self.pin_observer(false))
+            .layers(self.pins.as_ref().map(|pins| pins.observer(false)))
             .service(service)
     }
 
@@ -307,7 +335,7 @@ impl Policy {
     pub fn pinning(&self, service: Arc<dyn Service>) -> Pipeline {
         Pipeline::new()
             .resolve()
-            .layers(self.pin_observer(true))
+            .layers(self.pins.as_ref().map(|pins| pins.observer(true)))
             .service(service)
     }
 
@@ -329,13 +357,9 @@ impl Policy {
     }
 
     /// Returns the step that requests an approval, if anyone can give one.
-    fn approval_step(&self) -> Option<Arc<dyn ApprovalStep>> {
-        match &self.operator {
-            Some(with) => {
-                let (approvals, policy_id) = (with.approvals.clone(), self.policy_id.clone());
-                let confirm = ApprovalConfirm::new(approvals, policy_id, with.via_client);
-                Some(Arc::new(confirm.with_quorum(with.quorum.clone())))
-            }
+    fn approval_step(&self, operator: Option<&OperatorParts>) -> Option<Arc<dyn ApprovalStep>> {
+        match operator {
+            Some(with) => Some(with.approval.clone()),
             None => match self.approval {
                 ProgramApproval::Nobody => None,
                 ProgramApproval::Program => Some(Arc::new(InProcessConfirm { via_client: false })),
@@ -352,10 +376,5 @@ impl Policy {
             Some(approval) => layer.with_approval(approval),
             None => layer,
         }
-    }
-
-    fn pin_observer(&self, stores: bool) -> Option<PinObserver> {
-        let pins = self.pins.clone()?;
-        Some(PinObserver::new(pins, stores))
     }
 }

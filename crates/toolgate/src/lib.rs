@@ -23,8 +23,10 @@
 //! | `macros` | [`tool`](macro@tool), [`tools`](macro@tools), [`prompt`](macro@prompt) | |
 //! | `audit` | [`Server::audit_in`]: tamper-evident audit logs in files (Unix) | the records go to `tracing` only |
 //! | `full-json-schema` | JSON Schemas with any keyword | [`Server::build`] rejects a tool with other keywords than the plain ones; a client withholds it |
+//! | `full-regex` | regular expressions with any Unicode class, and their fastest search | a condition with a class such as `\p{Greek}` is an error |
 //! | `full-uri` | resource URIs as the URL Standard reads them | requests for other than plain URIs are rejected |
 //! | `secret-rule-files` | [`SecretRules::parse`](policy::SecretRules::parse): your own rules for secrets | only the built-in rules |
+//! | `skills` | skills of servers and clients | `Server::build` rejects a skill; a client blocks its `SKILL.md` |
 //!
 //! Plain keywords are `type`, `enum`, `const`, `properties`, `required`, `additionalProperties`, `items`, `allOf`, `anyOf`,
 //! `oneOf`, `not`, the limits of numbers and counts, and annotations such as `description` and `format` (2020-12).

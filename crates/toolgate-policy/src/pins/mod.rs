@@ -26,14 +26,14 @@ use crate::{AuditRecorder, PerServer, StateStore};
 pub(crate) use confusables::comparison_forms as shapes;
 pub use diff::{DefinitionDifference, diff};
 pub use event::{PinEvent, PinEventKind};
-pub(crate) use layer::PinObserver;
+use layer::PinObserver;
 pub use layer::{PinRule, hidden_reason};
 pub use review::{PinError, PinView, PinnedText, StoredPin};
 use std::{collections::HashMap, fmt, sync::Arc};
 #[doc(hidden)]
 pub use steering::{SteeringFlag, SteeringKind, steering_flags};
 use table::PinTable;
-use toolgate_core::{Error, Item, ServerInstructions};
+use toolgate_core::{Error, Item, Layer, ServerInstructions};
 
 /// Action for an item definition that a server lists for the first time.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -117,6 +117,8 @@ pub struct Pins {
     identities: Arc<HashMap<String, Arc<str>>>,
     recorder: Arc<AuditRecorder>,
     on_event: Arc<dyn Fn(PinEvent) + Send + Sync>,
+    /// Builds the layer. [`Pins::new`] sets it, so that a program without pins does not link it.
+    build: fn(Pins, bool) -> Arc<dyn Layer>,
 }
 
 impl Pins {
@@ -132,7 +134,18 @@ impl Pins {
             identities: Arc::default(),
             recorder,
             on_event: Arc::new(|_| {}),
+            build: |pins, stores_new| Arc::new(PinObserver::new(pins, stores_new)),
         }
+    }
+
+    /// Returns the layer that observes definitions, and stores new ones or not.
+    pub(crate) fn observer(&self, stores_new: bool) -> Arc<dyn Layer> {
+        (self.build)(self.clone(), stores_new)
+    }
+
+    /// Returns the rule that hides definitions that are not accepted.
+    pub(crate) fn rule(&self) -> PinRule {
+        PinRule
     }
 
     /// Sets the action for new item definitions, by server. Default: accept.

@@ -171,6 +171,7 @@ mod tests {
         }
     }
 
+    #[cfg(feature = "skills")]
     #[test]
     fn accepts_only_files_that_match_the_entry() {
         let head = json!({"name": "pdf", "description": "Reads forms"});

@@ -23,6 +23,13 @@ pub(super) struct BuiltServer {
     pub(super) instructions: Option<String>,
 }
 
+/// Composes the service of a server from its own items, its overrides and its mounted servers.
+pub(super) type ComposeFn = fn(
+    &ItemRegistry,
+    DefinitionOverrides,
+    Vec<(String, BuiltServer)>,
+) -> Result<Arc<dyn Service>, BuildError>;
+
 /// Returns the service of a server's own items and its mounted servers.
 pub(super) fn compose(
     registry: &ItemRegistry,
@@ -30,9 +37,6 @@ pub(super) fn compose(
     inner: Vec<(String, BuiltServer)>,
 ) -> Result<Arc<dyn Service>, BuildError> {
     let own: Arc<dyn Service> = Arc::new(HandlerService::new(registry.clone()));
-    if overrides.is_empty() && inner.is_empty() {
-        return Ok(own);
-    }
     let offered = registry.offered();
     let tools = offered.catalog(ItemKind::Tool);
     let shown = overrides.check(tools.items());

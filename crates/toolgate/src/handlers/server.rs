@@ -5,6 +5,7 @@ use super::{
     ItemRegistry, ItemSource, Skill, TaskSupport, app_page,
     mount::{self, BuiltServer},
     registry::OfferedItems,
+    service::HandlerService,
     tool_policy::ToolRules,
 };
 use crate::{
@@ -75,6 +76,9 @@ pub struct Server {
     audit: Option<PathBuf>,
     pub(super) mounts: Vec<(String, Server)>,
     pub(super) overrides: DefinitionOverrides,
+    /// Composes the service of a server with mounts or overrides. Their builder methods set it, so that other servers
+    /// do not link it.
+    compose: Option<mount::ComposeFn>,
 }
 
 impl Server {
@@ -102,6 +106,7 @@ impl Server {
             audit: None,
             mounts: Vec::new(),
             overrides: DefinitionOverrides::default(),
+            compose: None,
         }
     }
 
@@ -236,6 +241,7 @@ impl Server {
     /// ```
     pub fn mount(mut self, name: &str, server: Server) -> Server {
         self.mounts.push((name.to_owned(), server));
+        self.compose = Some(mount::compose);
         self
     }
 
@@ -258,6 +264,7 @@ impl Server {
     /// ```
     pub fn override_tool(mut self, tool: &str, changes: DefinitionOverride) -> Server {
         self.overrides.set(tool, changes);
+        self.compose = Some(mount::compose);
         self
     }
 
@@ -488,7 +495,10 @@ impl Server {
             offers = mount::join_offers(&offers, &built.offers);
         }
         let alone = self.overrides.is_empty() && inner.is_empty();
-        let end = mount::compose(&registry, self.overrides, inner)?;
+        let end = match self.compose {
+            Some(compose) if !alone => compose(&registry, self.overrides, inner)?,
+            _ => Arc::new(HandlerService::new(registry.clone())),
+        };
         Ok(BuiltServer {
             service: Arc::new(self.policy.over(end)),
             registry,

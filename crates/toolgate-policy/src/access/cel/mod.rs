@@ -19,6 +19,7 @@ pub use facts::ConditionFacts;
 pub use reads::ArgumentNames;
 
 use eval::{CelEvaluator, EvalError};
+use serde_json::Value;
 use std::{fmt, sync::Arc};
 use tree::{CallFact, CelExpr};
 use value::CelValue;
@@ -79,11 +80,54 @@ pub struct CelCondition(Arc<CompiledCondition>);
 
 struct CompiledCondition {
     text: String,
-    expr: CelExpr,
+    /// A trait object, so that a program without conditions does not link the evaluator.
+    program: Box<dyn CelProgram>,
     steps: usize,
     args: bool,
     time: bool,
     pinned: bool,
+}
+
+/// Compiled form of a condition.
+trait CelProgram: Send + Sync {
+    /// Evaluates the condition within this number of steps.
+    fn evaluate(&self, facts: &ConditionFacts<'_>, steps: usize) -> Result<bool, String>;
+
+    /// Returns the names of the top-level arguments that the condition reads.
+    fn argument_names(&self) -> ArgumentNames;
+
+    /// Returns whether the condition may read a text with this mark.
+    fn may_read_mark(&self, args: &Value, mark: &str) -> bool;
+}
+
+impl CelProgram for CelExpr {
+    fn evaluate(&self, facts: &ConditionFacts<'_>, steps: usize) -> Result<bool, String> {
+        let mut evaluator = CelEvaluator {
+            facts,
+            left: steps,
+            args: None,
+            names: Vec::new(),
+        };
+        match evaluator.value(self) {
+            Ok(CelValue::Bool(holds)) => Ok(holds),
+            Ok(other) => Err(format!(
+                "the result is {}, not a boolean",
+                other.type_name()
+            )),
+            Err(EvalError::Invalid(why)) => Err(why),
+            Err(EvalError::BudgetSpent) => Err(format!(
+                "the evaluation needs more than {steps} steps; simplify the condition"
+            )),
+        }
+    }
+
+    fn argument_names(&self) -> ArgumentNames {
+        reads::argument_names(self)
+    }
+
+    fn may_read_mark(&self, args: &Value, mark: &str) -> bool {
+        reads::may_read_mark(self, args, mark)
+    }
 }
 
 impl CelCondition {
@@ -115,7 +159,7 @@ impl CelCondition {
             pinned: reads(|part| matches!(part, CelExpr::Fact(CallFact::Pinned))),
             text: text.to_owned(),
             steps: limits.steps,
-            expr,
+            program: Box::new(expr),
         })))
     }
 
@@ -125,24 +169,19 @@ impl CelCondition {
     /// Returns the reason if there is no result: a field is missing, a value has the wrong type, or the step budget
     /// is spent. The reason contains no value of the call.
     pub fn evaluate(&self, facts: &ConditionFacts<'_>) -> Result<bool, String> {
-        let mut evaluator = CelEvaluator {
-            facts,
-            left: self.0.steps,
-            args: None,
-            names: Vec::new(),
-        };
-        match evaluator.value(&self.0.expr) {
-            Ok(CelValue::Bool(holds)) => Ok(holds),
-            Ok(other) => Err(format!(
-                "the result is {}, not a boolean",
-                other.type_name()
-            )),
-            Err(EvalError::Invalid(why)) => Err(why),
-            Err(EvalError::BudgetSpent) => Err(format!(
-                "the evaluation needs more than {} steps; simplify the condition",
-                self.0.steps
-            )),
-        }
+        self.0.program.evaluate(facts, self.0.steps)
+    }
+
+    /// Returns the names of the top-level call arguments whose values the CEL condition may read.
+    pub(crate) fn argument_names(&self) -> ArgumentNames {
+        self.0.program.argument_names()
+    }
+
+    /// Returns whether the CEL condition may read a text in `args` that contains `mark`. If it computes a path,
+    /// everything below the fixed part of the path counts.
+    #[doc(hidden)]
+    pub fn may_read_mark(&self, args: &Value, mark: &str) -> bool {
+        self.0.program.may_read_mark(args, mark)
     }
 
     /// Returns whether the CEL condition reads arguments, so that it has no result before a call.

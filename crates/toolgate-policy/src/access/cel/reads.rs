@@ -1,9 +1,6 @@
 //! Analysis of the arguments that a condition reads, also of whether it may read a redacted part.
 
-use super::{
-    CelCondition,
-    tree::{BinaryOperator, CelExpr},
-};
+use super::tree::{BinaryOperator, CelExpr};
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 
@@ -49,21 +46,16 @@ impl ArgumentNames {
     }
 }
 
-impl CelCondition {
-    /// Returns the names of the top-level call arguments whose values the CEL condition may read.
-    pub(crate) fn argument_names(&self) -> ArgumentNames {
-        let mut names = ArgumentNames::default();
-        add_names(&self.0.expr, &mut names);
-        names
-    }
+/// Returns the names of the top-level call arguments whose values an expression may read.
+pub(super) fn argument_names(expr: &CelExpr) -> ArgumentNames {
+    let mut names = ArgumentNames::default();
+    add_names(expr, &mut names);
+    names
+}
 
-    /// Returns whether the CEL condition may read a text in `args` that contains `mark`. If it computes a path,
-    /// everything below the fixed part of the path counts.
-    #[doc(hidden)]
-    pub fn may_read_mark(&self, args: &Value, mark: &str) -> bool {
-        let look = MarkSearch { args, mark };
-        look.at(&self.0.expr)
-    }
+/// Returns whether an expression may read a text in `args` that contains `mark`.
+pub(super) fn may_read_mark(expr: &CelExpr, args: &Value, mark: &str) -> bool {
+    MarkSearch { args, mark }.at(expr)
 }
 
 fn add_names(expr: &CelExpr, names: &mut ArgumentNames) {
@@ -171,6 +163,7 @@ impl<'a> MarkSearch<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::CelCondition;
     use serde_json::json;
 
     #[test]

@@ -2,9 +2,15 @@
 //!
 //! Source: the extension `io.modelcontextprotocol/skills`, SEP-2640; revision 2026-07-28 and later.
 
+#[cfg(feature = "skills")]
 mod frontmatter;
+#[cfg(not(feature = "skills"))]
+mod no_frontmatter;
 
+#[cfg(feature = "skills")]
 pub use frontmatter::{equal_values, read_frontmatter};
+#[cfg(not(feature = "skills"))]
+pub use no_frontmatter::{equal_values, read_frontmatter};
 
 use super::definition::{Definition, ItemKind};
 use crate::json::{ArrayWriter, Json, JsonKind, ObjectWriter};

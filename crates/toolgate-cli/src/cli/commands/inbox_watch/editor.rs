@@ -1,8 +1,7 @@
 //! Edits the arguments of a call in the editor of the person.
 
 use super::pending_request::PendingRequest;
-use crate::operator::control::socket_directory;
-use similar::TextDiff;
+use crate::{file_diff::diff_hunks, operator::control::socket_directory};
 use std::{
     fs::{DirBuilder, OpenOptions},
     io::{self, Write},
@@ -24,8 +23,7 @@ pub(super) fn editable_arguments(request: &PendingRequest) -> String {
 pub(super) fn arguments_diff(request: &PendingRequest, edited: &str) -> String {
     let before = editable_arguments(request);
     let edited = format!("{}\n", edited.trim_end());
-    let diff = TextDiff::from_lines(&before, &edited);
-    diff.unified_diff().context_radius(3).to_string()
+    diff_hunks(&before, &edited)
 }
 
 /// File with the arguments, in a directory that only the owner can enter. Dropping it deletes the directory, with the
