@@ -188,7 +188,7 @@ impl OperatorApi {
         if let Some((_, kinds)) = ITEM_LISTS.iter().find(|(name, _)| *name == action) {
             return Ok(self.list_items(kinds).await);
         }
-        if let Some(done) = self.pin_action(action, with, by).await {
+        if let Some(done) = self.pin_action(action, with, who).await {
             return done;
         }
         if let Some(done) = self.key_action(action, with, who).await {

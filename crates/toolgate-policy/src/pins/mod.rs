@@ -77,7 +77,7 @@ pub enum ConfusableNameAction {
 ///
 /// ```
 /// use std::sync::Arc;
-/// use toolgate_policy::{AuditRecorder, MemoryStateStore, PerServer};
+/// use toolgate_policy::{Approver, AuditRecorder, MemoryStateStore, PerServer};
 /// use toolgate_policy::pins::{
 ///     ChangedDefinitionAction, ConfusableNameAction, NewDefinitionAction, PinError, PinEvent,
 ///     PinEventKind, PinView, Pins,
@@ -94,13 +94,13 @@ pub enum ConfusableNameAction {
 ///     });
 ///
 /// /// Shows the differences of pending definitions, and accepts those without a meaning.
-/// async fn review(pins: &Pins) -> Result<(), PinError> {
+/// async fn review(pins: &Pins, reviewer: &Approver) -> Result<(), PinError> {
 ///     for PinView { name, pending_digest, differences, .. } in pins.awaiting_decision(100) {
 ///         for difference in &differences {
 ///             println!("{name} {}: {:?} -> {:?}", difference.path, difference.old, difference.new);
 ///         }
 ///         if !differences.is_empty() && differences.iter().all(|difference| difference.cosmetic) {
-///             pins.accept(&name, pending_digest.as_deref(), "review").await?;
+///             pins.accept(&name, pending_digest.as_deref(), reviewer).await?;
 ///         }
 ///     }
 ///     Ok(())

@@ -6,6 +6,7 @@ use super::{
     row::{AcceptedDefinition, PinRow, now_unix_millis},
     table,
 };
+use crate::Approver;
 use std::{fmt, sync::Arc};
 use toolgate_core::{Error, ItemKind, Json, PinState};
 use toolgate_journal::AuditEntry;
@@ -191,16 +192,10 @@ impl Pins {
         &self,
         name: &str,
         digest: Option<&str>,
-        operator: &str,
+        who: &Approver,
     ) -> Result<usize, PinError> {
-        self.decide(
-            name,
-            digest,
-            |row| accept(row, operator),
-            "accept",
-            operator,
-        )
-        .await
+        self.decide(name, digest, |row| accept(row, who), "accept", who)
+            .await
     }
 
     /// Rejects the new or changed item definition of a name: hides it until it changes again. The accepted definition
@@ -212,23 +207,17 @@ impl Pins {
         &self,
         name: &str,
         digest: Option<&str>,
-        operator: &str,
+        who: &Approver,
     ) -> Result<usize, PinError> {
-        self.decide(
-            name,
-            digest,
-            |row| reject(row, operator),
-            "reject",
-            operator,
-        )
-        .await
+        self.decide(name, digest, |row| reject(row, who), "reject", who)
+            .await
     }
 
     /// Accepts all new and changed item definitions of a server, except rejected ones. Returns their number.
     ///
     /// # Errors
     /// [`PinError`]; some pins may be accepted already.
-    pub async fn accept_all(&self, server: &str, operator: &str) -> Result<usize, PinError> {
+    pub async fn accept_all(&self, server: &str, who: &Approver) -> Result<usize, PinError> {
         if !self.identities.contains_key(server) {
             return Err(PinError::Unknown);
         }
@@ -238,7 +227,7 @@ impl Pins {
         };
         let mut count = 0;
         for (key, row) in self.rows(Some(server), waits) {
-            self.write(&key, row, |row| accept(row, operator), "accept", operator)
+            self.write(&key, row, |row| accept(row, who), "accept", who)
                 .await?;
             count += 1;
         }
@@ -250,7 +239,7 @@ impl Pins {
     ///
     /// # Errors
     /// [`PinError`]; earlier pins of the name may be deleted already.
-    pub async fn forget(&self, name: &str, operator: &str) -> Result<usize, PinError> {
+    pub async fn forget(&self, name: &str, who: &Approver) -> Result<usize, PinError> {
         let mut rows = self.named(name);
         rows.extend(self.unreadable(name));
         if rows.is_empty() {
@@ -258,7 +247,7 @@ impl Pins {
         }
         for (key, row) in &rows {
             self.table.remove(key).await.map_err(PinError::NotStored)?;
-            self.record(row, "forget", operator);
+            self.record(row, "forget", who);
         }
         self.table.notify_decision();
         Ok(rows.len())
@@ -270,7 +259,7 @@ impl Pins {
         digest: Option<&str>,
         change: impl Fn(&mut PinRow) -> bool + Copy,
         word: &'static str,
-        by: &str,
+        who: &Approver,
     ) -> Result<usize, PinError> {
         let rows = self.named(name);
         if rows.is_empty() {
@@ -294,7 +283,7 @@ impl Pins {
         }
         let count = open.len();
         for (key, row) in open {
-            self.write(&key, row, change, word, by).await?;
+            self.write(&key, row, change, word, who).await?;
         }
         self.table.notify_decision();
         Ok(count)
@@ -306,14 +295,14 @@ impl Pins {
         mut row: PinRow,
         change: impl Fn(&mut PinRow) -> bool,
         word: &'static str,
-        by: &str,
+        who: &Approver,
     ) -> Result<(), PinError> {
         if !change(&mut row) {
             return Err(PinError::NothingToDecide);
         }
         match self.table.put(key, row.clone()).await {
             Ok(true) => {
-                self.record(&row, word, by);
+                self.record(&row, word, who);
                 Ok(())
             }
             Ok(false) => Err(PinError::ChangedSinceReview),
@@ -321,7 +310,7 @@ impl Pins {
         }
     }
 
-    fn record(&self, row: &PinRow, word: &'static str, by: &str) {
+    fn record(&self, row: &PinRow, word: &'static str, who: &Approver) {
         let of = |one: Option<&Arc<str>>| one.map(|d| d.to_string()).unwrap_or_default();
         let def = match word {
             "reject" => of(row.other.as_ref().map(|one| &one.digest)),
@@ -331,10 +320,8 @@ impl Pins {
             .with("server", &*row.server)
             .with("name", row.full_name())
             .with("kind", row.kind.as_str())
-            .with("dec", word)
-            .with("by", by)
-            .with("def", def);
-        self.recorder.note(entry);
+            .with("dec", word);
+        self.recorder.note(who.add_to(entry).with("def", def));
     }
 
     fn rows(&self, server: Option<&str>, meant: impl Fn(&PinRow) -> bool) -> Vec<(String, PinRow)> {
@@ -403,25 +390,33 @@ impl Pins {
     }
 }
 
-fn accept(row: &mut PinRow, by: &str) -> bool {
+/// Returns the approver as a pin keeps it: the channel, with the name if it is known.
+fn label(who: &Approver) -> String {
+    match &who.name {
+        Some(_) => who.to_string(),
+        None => who.channel.as_str().to_owned(),
+    }
+}
+
+fn accept(row: &mut PinRow, who: &Approver) -> bool {
     let Some(other) = row.other.take() else {
         return false;
     };
     row.accepted = Some(AcceptedDefinition {
         digest: other.digest,
         text: other.text,
-        accepted_by: by.to_owned(),
+        accepted_by: label(who),
         accepted_at: now_unix_millis(),
     });
     row.changes = 0;
     true
 }
 
-fn reject(row: &mut PinRow, by: &str) -> bool {
+fn reject(row: &mut PinRow, who: &Approver) -> bool {
     let Some(other) = row.other.as_mut() else {
         return false;
     };
-    other.rejected_by = Some(by.to_owned());
+    other.rejected_by = Some(label(who));
     row.changes = 0;
     true
 }

@@ -403,7 +403,14 @@ async fn a_revoked_grant_does_not_come_back() {
     let grant = a.approvals().grants()[0].id.clone();
     // The use is on its way while another process withdraws the grant, and wins.
     let used = a.call("add", json!({"a": 2}));
-    let (gone, used) = race(&slow, 0, b.approvals().revoke(&grant), a.go(used)).await;
+    let (gone, used) = race(
+        &slow,
+        0,
+        b.approvals()
+            .revoke(&grant, &ApprovalChannel::Console.into()),
+        a.go(used),
+    )
+    .await;
     gone.unwrap();
     assert!(!ran(&used), "{used:?}");
     assert_eq!(a.approvals().grants().len(), 0);

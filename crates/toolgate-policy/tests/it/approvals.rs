@@ -357,7 +357,11 @@ async fn a_yes_can_be_remembered_for_a_harmless_tool() {
     fixture.tools(vec![crate::pipeline_fixture::item(changed)]);
     fixture.asked(&fixture.call("add", json!({"a": 3}))).await;
     assert_eq!(fixture.approvals().grants()[0].used, 2);
-    fixture.approvals().revoke(&grant.id).await.unwrap();
+    fixture
+        .approvals()
+        .revoke(&grant.id, &ApprovalChannel::Console.into())
+        .await
+        .unwrap();
     fixture.asked(&fixture.call("add", json!({"a": 4}))).await;
 }
 

@@ -12,6 +12,7 @@ use toolgate_core::{
     Caller, Catalog, ChangeFilter, Definition, ErrorKind, Item, ItemKind, Json, ListRequest,
     Origin, PinState, ServerInstructions, Service,
 };
+use toolgate_policy::{ApprovalChannel, Approver};
 use toolgate_policy::{
     AuditRecorder, ChangedDefinitionAction, ConfusableNameAction, MemoryStateStore,
     NewDefinitionAction, PerServer, PinError, PinEvent, PinEventKind, Pins, StateStore, pins,
@@ -20,6 +21,14 @@ use toolgate_policy::{
 type Heard = Arc<Mutex<Vec<PinEvent>>>;
 
 /// A fixture whose pins hide what changes, and what they told.
+fn console() -> Approver {
+    ApprovalChannel::Console.into()
+}
+
+fn terminal() -> Approver {
+    ApprovalChannel::Terminal.into()
+}
+
 fn fixture(set: impl FnOnce(Pins) -> Pins) -> (PipelineFixture, Heard) {
     let mut fixture = PipelineFixture::new();
     let heard = Heard::default();
@@ -303,7 +312,7 @@ async fn t41_what_is_new_waits_where_the_setting_says_so() {
     );
     let pins = fixture.pins();
     assert_eq!(
-        pins.reject("demo.tool_1", None, "console").await.unwrap(),
+        pins.reject("demo.tool_1", None, &console()).await.unwrap(),
         1
     );
     assert_eq!(names(&fixture, ItemKind::Tool).await, ["tool_2"]);
@@ -314,14 +323,14 @@ async fn t41_what_is_new_waits_where_the_setting_says_so() {
     );
     // What was looked at is what is accepted, or nothing is.
     let wrong = pins
-        .accept("demo.tool_1", Some("00000000"), "console")
+        .accept("demo.tool_1", Some("00000000"), &console())
         .await;
     assert!(
         matches!(wrong, Err(PinError::ChangedSinceReview)),
         "{wrong:?}"
     );
     let digest = view.pending_digest.unwrap();
-    pins.accept("demo.tool_1", Some(&digest[..12]), "console")
+    pins.accept("demo.tool_1", Some(&digest[..12]), &console())
         .await
         .unwrap();
     assert_eq!(names(&fixture, ItemKind::Tool).await, ["tool_1", "tool_2"]);
@@ -330,9 +339,9 @@ async fn t41_what_is_new_waits_where_the_setting_says_so() {
         .await
         .unwrap();
     assert_eq!(fixture.reached(), 1);
-    let none = pins.accept("demo.tool_1", None, "console").await;
+    let none = pins.accept("demo.tool_1", None, &console()).await;
     assert!(matches!(none, Err(PinError::NothingToDecide)), "{none:?}");
-    let none = pins.accept("demo.tool_7", None, "console").await;
+    let none = pins.accept("demo.tool_7", None, &console()).await;
     assert!(matches!(none, Err(PinError::Unknown)), "{none:?}");
 }
 
@@ -403,7 +412,7 @@ async fn t43_all_kinds_and_the_words_of_a_server() {
     );
     fixture
         .pins()
-        .accept("demo.instructions", None, "terminal")
+        .accept("demo.instructions", None, &terminal())
         .await
         .unwrap();
     assert!(told().await.unwrap().contains("Send all"));
@@ -455,7 +464,7 @@ async fn t43_a_pin_outlives_the_process() {
     let mut changes = second.pipeline().changes(want).await.unwrap();
     first
         .pins()
-        .accept("demo.tool_1", None, "terminal")
+        .accept("demo.tool_1", None, &terminal())
         .await
         .unwrap();
     let pins = second.pins().clone();
@@ -491,7 +500,7 @@ async fn a_change_may_be_let_through_with_a_word_or_without() {
             // A no counts also there.
             fixture
                 .pins()
-                .reject("demo.tool_1", None, "console")
+                .reject("demo.tool_1", None, &console())
                 .await
                 .unwrap();
             assert_eq!(names(&fixture, ItemKind::Tool).await, [""; 0]);
@@ -518,7 +527,7 @@ async fn so_many_definitions_of_a_server_are_pinned() {
     assert!(why.contains("pins_per_server in [limits]"), "{why}");
     fixture
         .pins()
-        .forget("demo.tool_0", "terminal")
+        .forget("demo.tool_0", &terminal())
         .await
         .unwrap();
     offer(&fixture, &four[1..]);
@@ -628,7 +637,7 @@ async fn only_what_changed_is_read_again() {
     assert_eq!((other.awaiting_decision(9).len(), read()), (1, 1));
     write("grants", json!(2)).await.unwrap();
     assert_eq!((other.awaiting_decision(9).len(), read()), (1, 0));
-    other.forget("demo.tool_7", "terminal").await.unwrap();
+    other.forget("demo.tool_7", &terminal()).await.unwrap();
     assert_eq!((other.views(None).len(), read()), (299, 0));
 }
 
@@ -708,11 +717,11 @@ async fn an_unreadable_pin_is_forgotten_by_name() {
         torn.await.unwrap();
     }
     let pins = fixture.pins();
-    let unknown = pins.forget("demo.tool_2", "terminal").await;
+    let unknown = pins.forget("demo.tool_2", &terminal()).await;
     assert!(matches!(unknown, Err(PinError::Unknown)), "{unknown:?}");
     assert_eq!(names(&fixture, ItemKind::Tool).await, [""; 0]);
     for name in ["demo.tool_1", "demo.instructions"] {
-        assert_eq!(pins.forget(name, "terminal").await.unwrap(), 1, "{name}");
+        assert_eq!(pins.forget(name, &terminal()).await.unwrap(), 1, "{name}");
     }
     assert_eq!(store.entries("pins"), []);
     assert_eq!(names(&fixture, ItemKind::Tool).await, ["tool_1"]);

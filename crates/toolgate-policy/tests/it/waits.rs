@@ -13,7 +13,9 @@ use std::{
 };
 use toolgate_core::{BoxFuture, Error, ErrorKind, Outcome, Output, RefusalReason, Service};
 use toolgate_journal::{FileDisk, OpenSegment, SegmentDisk};
-use toolgate_policy::{AuditDurability, NewDefinitionAction, PerServer, RuleAction};
+use toolgate_policy::{
+    ApprovalChannel, AuditDurability, NewDefinitionAction, PerServer, RuleAction,
+};
 
 /// After so long a test that would wait for ever fails.
 const BOUND: Duration = Duration::from_secs(20);
@@ -229,7 +231,9 @@ async fn a_call_whose_pin_is_forgotten_while_it_waits_does_not_leave() {
         let pins = fixture.pins().clone();
         // What comes first pins the definitions.
         let _ = fixture.go(fixture.call("look", json!({}))).await;
-        pins.accept_all("demo", "console").await.unwrap();
+        pins.accept_all("demo", &ApprovalChannel::Console.into())
+            .await
+            .unwrap();
         fixture.go(fixture.call("look", json!({}))).await.unwrap();
         let (before, reached) = (slow.came(), fixture.reached());
         slow.permit(0);
@@ -237,7 +241,9 @@ async fn a_call_whose_pin_is_forgotten_while_it_waits_does_not_leave() {
         let mut running = pipeline.call(fixture.call("look", json!({})));
         assert!(settle(&mut running).await.is_none());
         slow.comes(before);
-        pins.forget("demo.look", "console").await.unwrap();
+        pins.forget("demo.look", &ApprovalChannel::Console.into())
+            .await
+            .unwrap();
         slow.permit(u32::MAX);
         let outcome = running.await;
         assert_eq!(fixture.reached(), reached, "{first:?} {outcome:?}");

@@ -34,11 +34,11 @@ impl OperatorApi {
             }
             "grants/revoke" if with.get("all").and_then(Value::as_bool) == Some(true) => {
                 for grant in self.approvals.grants() {
-                    revocation_result(self.approvals.revoke(&grant.id).await, &grant.id)?;
+                    revocation_result(self.approvals.revoke(&grant.id, who).await, &grant.id)?;
                 }
                 Ok(json!({"ok": true}))
             }
-            "grants/revoke" => revocation_result(self.approvals.revoke(id).await, id),
+            "grants/revoke" => revocation_result(self.approvals.revoke(id, who).await, id),
             "freeze" => self.freeze(word("what"), word("reason"), who).await,
             "thaw" => self.thaw(word("what"), who).await,
             _ => Err(ActionError::Unknown(format!(

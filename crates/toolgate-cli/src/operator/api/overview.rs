@@ -161,7 +161,11 @@ impl OperatorApi {
             .map(name)
             .filter(|name| !called.contains(name.as_str()))
             .collect();
-        let approved = |(tool, approved, denied): &(String, u64, u64)| json!({"tool": tool, "approved": approved, "denied": denied});
+        let by_rule = |name: &str| {
+            let counts = tools.iter().find(|tool| tool.name == *name);
+            counts.and_then(|tool| tool.counts.classes.get("rule"))
+        };
+        let approved = |(tool, approved, denied): &(String, u64, u64)| json!({"tool": tool, "approved": approved, "denied": denied, "denied_by_rule": by_rule(tool)});
         Ok(json!({
             "behind": answer.behind,
             "approvals": approvals.iter().map(approved).collect::<Vec<_>>(),

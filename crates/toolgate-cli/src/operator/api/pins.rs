@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use std::{collections::HashMap, sync::atomic::Ordering};
 use toolgate_core::{ItemKind, Json};
 use toolgate_policy::{
-    PinError, PinView, Pins, SecretRedactor,
+    Approver, PinError, PinView, Pins, SecretRedactor,
     pins::{DefinitionDifference, SteeringFlag, steering_flags},
 };
 
@@ -21,7 +21,7 @@ impl OperatorApi {
         &self,
         action: &str,
         with: &Value,
-        by: &'static str,
+        who: &Approver,
     ) -> Option<ActionResult> {
         let word = |key: &str| with.get(key).and_then(Value::as_str);
         let pins = self.active.snapshot().pins.clone();
@@ -30,11 +30,11 @@ impl OperatorApi {
             "pins" => return Some(self.list_pins(&pins, word("server")).await),
             "pins/diff" => return Some(find_pins(&pins, name)),
             "pins/accept" => match word("server") {
-                Some(server) => (pins.accept_all(server, by).await, server),
-                None => (pins.accept(name, word("digest"), by).await, name),
+                Some(server) => (pins.accept_all(server, who).await, server),
+                None => (pins.accept(name, word("digest"), who).await, name),
             },
-            "pins/reject" => (pins.reject(name, word("digest"), by).await, name),
-            "pins/forget" => (pins.forget(name, by).await, name),
+            "pins/reject" => (pins.reject(name, word("digest"), who).await, name),
+            "pins/forget" => (pins.forget(name, who).await, name),
             _ => return None,
         };
         Some(match done {

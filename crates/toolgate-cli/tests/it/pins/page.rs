@@ -100,6 +100,7 @@ fn a_person_sees_what_differs_and_settles_it_in_the_browser() {
         .into_iter()
         .filter(|r| r["ev"] == "tool.settled");
     let settled: Vec<String> = settled
+        .inspect(|r| assert!(r["who"].is_string(), "the person has a name: {r}"))
         .map(|r| format!("{} {} {}", r["dec"], r["name"], r["by"]).replace('"', ""))
         .collect();
     assert_eq!(
@@ -152,13 +153,13 @@ fn keys_settle_pins() {
         {"do": "keys_at_once", "keys": ["g", "h", "j", "j", "a"]},
         {"do": "gone", "name": "s.b"},
         {"do": "keys", "keys": ["k", "k", "r"]},
-        {"do": "pin", "name": "s.a", "holds": "rejected by console"},
+        {"do": "pin", "name": "s.a", "holds": "rejected by"},
     ]);
     let mut page = Script::browser(&real, &gate.console(), steps);
     pin(&mut page, &["new", "hidden from callers", "tool"]);
     pin(
         &mut page,
-        &["The definition stays hidden until it changes again"],
+        &["The definition is hidden. If the server changes it, it appears here again."],
     );
     page.event("done");
     shows(&gate, &["s_b"]);
@@ -189,6 +190,11 @@ fn long_definitions_are_shown_one_by_one() {
         {"do": "pin", "name": "s.f", "holds": "Show the differences"},
         {"do": "press", "name": "s.f", "act": "show"},
         {"do": "pin", "name": "s.f", "holds": "f long long"},
+        // It is flagged, because its text is too long to check: only its name accepts it.
+        {"do": "see", "at": "[data-pin='s.f'] [data-steering]", "holds": "too long to check"},
+        {"do": "keys", "keys": ["a"]},
+        {"do": "see", "at": "[data-pin='s.f'] [data-act=accept]:disabled"},
+        {"do": "fill", "at": "[data-pin='s.f'] [data-field=typed-name]", "text": "s.f"},
         {"do": "settle", "name": "s.f", "act": "accept"},
     ]);
     let mut page = Script::browser(&real, &gate.console(), steps);

@@ -43,10 +43,10 @@ use toolgate_journal::{AuditEntry, AuditEvent};
 /// }
 ///
 /// /// Revokes all grants that are valid for every caller.
-/// async fn revoke_wide_grants(approvals: &ApprovalService) -> Result<(), ApprovalError> {
+/// async fn revoke_wide_grants(approvals: &ApprovalService, who: &Approver) -> Result<(), ApprovalError> {
 ///     for GrantView { id, caller, .. } in approvals.grants() {
 ///         if caller.is_none() {
-///             approvals.revoke(&id).await?;
+///             approvals.revoke(&id, who).await?;
 ///         }
 ///     }
 ///     Ok(())
@@ -138,7 +138,7 @@ impl ApprovalService {
     ///
     /// # Errors
     /// There is no grant with this id, or the revocation could not be stored or recorded.
-    pub async fn revoke(&self, id: &str) -> Result<(), ApprovalError> {
+    pub async fn revoke(&self, id: &str, who: &crate::Approver) -> Result<(), ApprovalError> {
         let grants = self.grants();
         let grant = grants.into_iter().find(|grant| *grant.id == *id);
         let grant = grant.ok_or(ApprovalError::Unknown)?;
@@ -153,6 +153,7 @@ impl ApprovalService {
             .with("grant", id)
             .with("srv", &*grant.server)
             .with("tool", grant.tool);
+        let record = who.add_to(record);
         self.append_record(match &grant.caller {
             Some(caller) => record.with("caller", caller.name()),
             None => record,
