@@ -3,6 +3,7 @@
 mod accessibility;
 mod attacks;
 mod inbox;
+mod load;
 mod page;
 mod record;
 mod rules;

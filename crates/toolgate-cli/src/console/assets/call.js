@@ -108,7 +108,7 @@ export function callView(id) {
     drawSteps(whole.trail);
     args.replaceChildren(textBox("Arguments", whole.arguments ?? ""), whole.masked ? h("p", { class: "dim" }, `${plural(whole.masked, "secret is", "secrets are")} masked here.`) : "");
     const kept = rawResult && rawResult !== "null";
-    const why = whole.state !== "done" || whole.outcome === "refused" ? "" : whole.result_bytes ? `The result of ${whole.result_bytes.toLocaleString("en")} bytes is not kept: it was longer than a part of console_result_bytes, or no page of the console was open when the call ended.` : "";
+    const why = whole.state !== "done" || whole.outcome === "refused" ? "" : whole.result_bytes ? `The result of ${whole.result_bytes.toLocaleString("en")} bytes is not kept. The console keeps results only while one of its pages is open, and up to console_result_bytes. To find them later, set results in [audit].` : "";
     result.replaceChildren(...(kept ? [h("h4", {}, whole.outcome === "tool_error" ? "Result (tool error)" : "Result"), ...resultView(rawResult)] : why ? [h("h4", {}, "Result"), t("p", { class: "dim" }, why)] : []));
     drawFacts();
   }

@@ -47,7 +47,7 @@ export function rememberPanel(call, run) {
     const res = await post("/console/api/requests/conditions", { id: call().id });
     if (!res.ok) return;
     const { past, conditions } = JSON.parse(res.text);
-    const covers = (n) => (past ? `covers ${n} of ${plural(past, "recent call")} of this tool` : "no recent call of this tool to compare with");
+    const covers = (n) => (past ? `covers ${n} of the last ${plural(past, "call")} of this tool that ran` : "no call of this tool ran, so there is none to compare with");
     proposals.replaceChildren(...conditions.map((one) => {
       const use = button("", { class: "quiet", "data-act": "use-condition" }, () => { when.value = one.when; when.focus(); });
       use.append(t("code", {}, one.when));

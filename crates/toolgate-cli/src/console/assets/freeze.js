@@ -37,6 +37,7 @@ function makeDialog(what) {
   function choose(id) {
     chosen = id;
     attr(target, "hidden", id === "all");
+    attr(target, "placeholder", id === "server" ? "Name of the server" : "Name of the caller, such as key:ci");
     names.replaceChildren(...(id === "server" ? state.servers.map((s) => s.id) : knownCallers()).map((n) => h("option", { value: n })));
   }
   const node = h("dialog", { id: "freeze-dialog", "aria-labelledby": "freeze-title", on: { close: () => node.remove() } },
@@ -49,7 +50,12 @@ function makeDialog(what) {
   async function run(e) {
     e.preventDefault();
     const name = target.value.trim();
-    if (chosen !== "all" && !name) { target.focus(); return; }
+    if (chosen !== "all" && !name) {
+      put(error, `Write the name of the ${chosen}.`);
+      attr(error, "hidden", false);
+      target.focus();
+      return;
+    }
     go.disabled = true;
     const res = await post("/console/api/freeze", { what: chosen === "all" ? "all" : `${chosen} ${name}`, reason: reason.value.trim() });
     go.disabled = false;

@@ -31,10 +31,10 @@ function kindTags(p) {
   return [h("span", { class: "tag" }, word), h("span", { class: "dim claim" }, p.trusted ? "from a server that your configuration trusts" : "from a server that is not trusted")];
 }
 
-/** A field into which the approver types the name of a destructive tool. */
-export function typedName(name, changed) {
-  const field = h("input", { type: "text", "data-field": "typed-name", autocomplete: "off", spellcheck: "false", "aria-label": "Name of the tool, to approve a destructive call", on: { input: changed } });
-  const node = h("label", { class: "typed" }, h("span", {}, "To approve, type ", t("b", {}, name)), field);
+/** A field into which the approver types a name, before a dangerous decision. */
+export function typedName(name, changed, purpose = "To approve") {
+  const field = h("input", { type: "text", "data-field": "typed-name", autocomplete: "off", spellcheck: "false", "aria-label": `${purpose}, type the name`, on: { input: changed } });
+  const node = h("label", { class: "typed" }, h("span", {}, purpose + ", type ", t("b", {}, name)), field);
   return { node, field, fits: () => field.value.trim() === name };
 }
 

@@ -61,6 +61,8 @@ async function search(older = false) {
   attr(more, "hidden", !next);
   list.set(records);
   put(found, `${plural(records.length, "record")}${next ? ", there may be older ones" : ""}.` + (answer.behind ? ` The index still reads ${Math.ceil(answer.behind / 1048576)} MiB of the log.` : ""));
+  const caller = with_.caller ?? "";
+  if (!records.length && caller && !/[:@]/.test(caller)) put(found, `No record. The audit log names a caller with a key "key:${visText(caller)}".`);
   if (answer.behind && !older) setTimeout(() => { if (mine === asked && !root.hidden) search(); }, 800);
 }
 

@@ -30,7 +30,15 @@ const filter = h("input", { type: "search", id: "calls-filter", placeholder: "Fi
 const chips = Object.entries(GROUPS).map(([id, [label]]) => button(label, { class: "chip", "data-group": id, "aria-pressed": id === "all" ? "true" : "false" }, () => pick(id)));
 const picks = { caller: select("Caller", "all callers"), server: select("Server", "all servers"), tool: select("Tool", "all tools") };
 const ranges = Object.entries(RANGES).map(([id, [label]]) => button(label, { class: "seg", "data-range": id, "aria-pressed": String(id === "live") }, () => setRange(id)));
-const onlyClass = h("span", { class: "tag", hidden: true, "data-only": "" });
+const onlyText = h("span", {});
+const onlyClass = h("span", { class: "tag", hidden: true, "data-only": "" }, onlyText, button("\u00d7", { class: "quiet", "aria-label": "Show all outcomes", "data-act": "clear-only" }, () => { pastClass = pastRule = null; render(); }));
+const reset = button("Clear filters", { class: "quiet", hidden: true, "data-act": "clear-filters" }, () => {
+  filter.value = "";
+  for (const one of Object.values(picks)) one.force("");
+  chart.clear();
+  brushed(null);
+  pick("all");
+});
 const pause = button("Pause", { "data-act": "pause", "aria-pressed": "false" }, () => setPaused(!paused));
 const shape = button("Show rows", { "data-act": "rows", hidden: true }, () => { wantsRows = !wantsRows; render(); });
 const rate = h("span", { class: "dim", "data-rate": "" });
@@ -46,7 +54,7 @@ const totals = h("div", { class: "scroll", hidden: true, "data-by-tool": "" }, h
 const detail = h("aside", { class: "detail-pane", tabindex: "-1", "aria-label": "Details of the call", hidden: true });
 const panes = h("div", { class: "panes" }, h("div", { class: "list-pane" }, none, list.node, totals, cap), detail);
 root.append(h("div", { class: "tools-bar" }, h("span", { class: "segs", role: "group", "aria-label": "Time" }, ...ranges), h("div", { class: "chips", role: "group", "aria-label": "State" }, ...chips), pause, shape, rate),
-  h("div", { class: "tools-bar" }, filter, ...Object.values(picks).map((p) => p.node), onlyClass, range),
+  h("div", { class: "tools-bar" }, filter, ...Object.values(picks).map((p) => p.node), onlyClass, range, reset),
   h("div", { class: "chart-line" }, chart.node, legend(CLASSES)), panes);
 const syncTools = keyed(byTool, (tool) => tool.name, makeTool);
 
@@ -84,6 +92,8 @@ function setRange(id) {
   past = null;
   for (const b of ranges) attr(b, "aria-pressed", String(b.dataset.range === id));
   attr(pause, "hidden", id !== "live");
+  // The index of the audit log has names, and no contents.
+  attr(filter, "placeholder", id === "live" ? "Filter: tool, caller, argument, id" : "Filter: tool, caller, id");
   for (const b of chips) attr(b, "hidden", id !== "live" && ["running", "waiting"].includes(b.dataset.group));
   if (id !== "live" && ["running", "waiting"].includes(group)) group = "all";
   brushed(null);
@@ -154,7 +164,7 @@ function drawPast() {
   put(rate, past.loading && !shown.length ? "reading" : `${plural(shown.length, "call")}${past.before ? ", older ones follow" : ""}`);
   for (const b of chips) put(b, GROUPS[b.dataset.group][0]);
   attr(onlyClass, "hidden", !pastClass);
-  if (pastClass) put(onlyClass, "only: " + stateText({ outcome: "refused", refusal: pastClass }) + (pastRule ? `, ${visText(pastRule)}` : ""));
+  if (pastClass) put(onlyText, "only: " + stateText({ outcome: "refused", refusal: pastClass }) + (pastRule ? `, ${visText(pastRule)}` : ""));
 }
 
 function setPaused(on) {
@@ -176,6 +186,7 @@ function brushed(next) {
 const haystack = (c) => `${c.id} ${nameOf(c)} ${c.caller} ${stateText(c)} ${c.detail ?? ""} ${cancelOf(c) ?? ""} ${c.arguments ?? ""}`.toLowerCase();
 
 function render() {
+  attr(reset, "hidden", !filter.value && !pastClass && !brush && group === "all" && !Object.values(picks).some((one) => one.value));
   if (mode !== "live") {
     if (past?.key !== JSON.stringify([mode, pastQuestionKey(), group])) { clearTimeout(soon); soon = setTimeout(loadPast, past ? 250 : 0); }
     if (past) drawPast();

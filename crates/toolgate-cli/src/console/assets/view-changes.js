@@ -5,6 +5,7 @@ import { compare } from "./diff.js";
 import { h, t, vis, put, attr, keyed, button, textBox, hiddenCount, sizeNote, say, visText, pageRoot } from "./dom.js";
 import { dateTime } from "./time.js";
 import { kind, pretty } from "./json.js";
+import { typedName } from "./request.js";
 
 /** Maximum number of differences of one definition, and of pins, that the gateway sends. */
 const MOST = { differences: 200, pins: 500 };
@@ -93,7 +94,7 @@ function pinsKey(key) {
     return true;
   }
   if (key !== "a" && key !== "r") return false;
-  if (Date.now() >= armedAt) parts.get(selected)?.settle(key === "a" ? "accept" : "reject");
+  if (Date.now() >= armedAt) parts.get(selected)?.press(key === "a" ? "accept" : "reject");
   return true;
 }
 
@@ -144,9 +145,11 @@ function makeCard(first) {
   const note = h("p", { class: "dim" });
   const yes = button("Accept", { class: "primary", "data-act": "accept", title: "Key: a" }, () => run("accept"));
   const no = button("Reject", { class: "danger", "data-act": "reject", title: "Key: r" }, () => run("reject"));
+  /** What is flagged as an instruction or a request for a secret is accepted only with its name. */
+  const typed = typedName(pin.name, () => allow(), "To accept despite the flags");
   const mine = () => select(idOf(pin));
   const node = h("article", { class: "card pin", tabindex: "-1", "data-pin": pin.name, "data-kind": pin.kind, "aria-label": visText(`${pin.kind} ${pin.name}`), on: { focusin: mine, pointerdown: mine } },
-    h("header", {}, name, tags), flags, body, wrong, note, h("footer", {}, yes, no));
+    h("header", {}, name, tags), flags, body, wrong, note, typed.node, h("footer", {}, yes, no));
   /** The pin with its differences, sent or requested. */
   const whole = () => (pin.differences ? pin : fetched?.other === pin.other ? fetched : null);
   function draw() {
@@ -155,7 +158,9 @@ function makeCard(first) {
     flags.replaceChildren(...(pin.steering ?? []).map((f) => h("li", {}, h("span", { class: "tag " + (f.weight >= 8 ? "bad" : "warn") }, f.kind), " ", t("span", {}, f.text), t("small", { class: "dim" }, f.place))));
     attr(flags, "hidden", !pin.steering?.length);
     node.classList.toggle("risky", risky(pin));
+    attr(typed.node, "hidden", !risky(pin));
     yes.className = risky(pin) ? "destroy" : "primary";
+    no.className = risky(pin) ? "primary" : "danger";
     put(yes, risky(pin) ? "Accept despite the flags" : "Accept");
     attr(no, "hidden", !!pin.rejected);
     put(note, standing(pin));
@@ -163,6 +168,7 @@ function makeCard(first) {
   }
   function allow() {
     for (const b of [yes, no]) b.disabled = busy || !whole();
+    if (risky(pin) && !typed.fits()) yes.disabled = true;
   }
   function tell(what) {
     put(wrong, what ?? "");
@@ -187,12 +193,17 @@ function makeCard(first) {
   function update(next) {
     const key = JSON.stringify(next);
     if (key === drawn) return;
-    if (drawn && next.other !== pin.other) { arm(); moved(); tell("The definition changed again; this is the latest one."); }
+    if (drawn && next.other !== pin.other) { arm(); moved(); typed.field.value = ""; tell("The definition changed again; this is the latest one."); }
     pin = next;
     drawn = key;
     draw();
   }
-  return { node, update, settle: run };
+  /** A key: like the button, but what is flagged first wants its name. */
+  function press(act) {
+    if (act === "accept" && risky(pin) && !typed.fits()) typed.field.focus();
+    else run(act);
+  }
+  return { node, update, press };
 }
 
 const tag = (text, level) => h("span", { class: "tag " + level }, text);
@@ -211,8 +222,8 @@ function tagsOf(pin, whole) {
 }
 
 function standing(pin) {
-  if (pin.rejected) return "The definition stays hidden until it changes again, or you accept it after all.";
-  const was = pin.accepted ? `The active definition was accepted by ${pin.by} on ${dateTime(pin.at)}. ` : "Nothing was accepted under this name. ";
+  if (pin.rejected) return "The definition is hidden. If the server changes it, it appears here again. You can still accept this one.";
+  const was = pin.accepted ? `The accepted definition is in use since ${dateTime(pin.at)}, accepted ${pin.by === "first sight" ? "at first sight" : `by ${pin.by}`}. ` : "Nothing was accepted under this name. ";
   return was + `Digest of the new definition: ${pin.other.slice(0, 12)}.`;
 }
 

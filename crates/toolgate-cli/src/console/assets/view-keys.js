@@ -14,7 +14,7 @@ const list = h("tbody", {});
 const heads = ["Caller", "Created", "Until", "Last use"].map((x) => h("th", { scope: "col" }, x));
 const table = h("table", { class: "grants keys-of-callers" }, h("thead", {}, h("tr", {}, ...heads, h("th", { scope: "col" }, h("span", { class: "sr" }, "Revoke")))), list);
 const none = h("div", { class: "empty", hidden: true }, h("h3", {}, "No keys"), h("p", {}, "A key lets a program call over HTTP under a name of its own."));
-const name = h("input", { type: "text", "data-field": "key-name", maxlength: "64", autocomplete: "off", spellcheck: "false", required: true, pattern: "[A-Za-z0-9._-]+", placeholder: "ci", "aria-label": "Name of the new key" });
+const name = h("input", { type: "text", "data-field": "key-name", maxlength: "64", autocomplete: "off", spellcheck: "false", required: true, pattern: "[A-Za-z0-9._@\\-]+", placeholder: "ci", "aria-label": "Name of the new key" });
 const life = h("select", { "data-field": "key-life", "aria-label": "Lifetime of the new key" }, ...LIVES.map(([label, ms], i) => h("option", { value: String(ms), selected: i === 1 }, label)));
 const create = h("button", { type: "submit", class: "primary", "data-act": "create-key" }, "Create a key");
 const form = h("form", { class: "tools-bar", on: { submit: (e) => { e.preventDefault(); make_key("keys/create", name.value.trim()); } } }, h("label", {}, "Name ", name), h("label", {}, "valid for ", life), create);

@@ -104,13 +104,13 @@ function drawTiles(buckets) {
 
 // What stands out ---------------------------------------------------------
 
-/** A tool is always approved if so many requests were approved, and none denied. */
+/** A tool is always approved if so many requests were approved, and no person and no rule denied a call. */
 const ALWAYS = 3;
 const SLOW_MS = 1000;
 
 function drawInsights({ approvals: byTool, never_called, servers }) {
   const out = [];
-  for (const a of byTool.filter((x) => x.approved >= ALWAYS && x.denied === 0).slice(0, 5)) {
+  for (const a of byTool.filter((x) => x.approved >= ALWAYS && x.denied === 0 && !x.denied_by_rule).slice(0, 5)) {
     const rule = `[[rule]]\ntools = [${JSON.stringify(a.tool)}]\naction = "allow"\n`;
     out.push(h("li", { "data-insight": "always-approved" }, h("p", {}, t("b", {}, a.tool), ` was approved ${a.approved} times in seven days, and never denied. If every call of it is harmless, a rule can allow it:`), t("pre", { tabindex: "0", "aria-label": "Rule" }, rule, true),
       h("a", { href: "#/rules/add?" + new URLSearchParams({ rule }) }, "Open it in the rules")));

@@ -48,6 +48,8 @@ async function loadTraffic() {
 
 function makeServer(first) {
   const mark = h("span", { class: "state" });
+  const frozen = h("span", { class: "tag bad", hidden: true, "data-frozen": "" }, "frozen");
+  const freeze = freezeButton("server " + first.id);
   const facts = h("span", { class: "dim" });
   const command = h("code", { class: "command" });
   const wrong = h("p", { class: "error", hidden: true });
@@ -73,7 +75,7 @@ function makeServer(first) {
   let noted = "", was = null;
   const own = ownSignIns(first.id, failed);
   const node = h("article", { class: "server", "data-server": first.id },
-    h("header", {}, t("h3", {}, first.id), mark, facts, sign.begin, sign.out, restart, freezeButton("server " + first.id)), command, wrong, sign.ask, failed, own.node, numbers, charts, noteBox, logBox);
+    h("header", {}, t("h3", {}, first.id), mark, frozen, facts, sign.begin, sign.out, restart, freeze), command, wrong, sign.ask, failed, own.node, numbers, charts, noteBox, logBox);
 
   function drawTraffic() {
     const g = traffic?.servers.get(first.id);
@@ -96,6 +98,9 @@ function makeServer(first) {
     attr(node, "data-state", s.state);
     put(mark, WORDS[s.state] ?? s.state);
     mark.className = "state " + (LEVEL[s.state] ?? "idle");
+    const isFrozen = state.freezes.some((f) => f.what === "all" || f.what === "server " + s.id);
+    attr(frozen, "hidden", !isFrozen);
+    attr(freeze, "hidden", isFrozen);
     put(facts, [plural(s.tools, "tool"), s.revision && "revision " + s.revision, s.restarts ? plural(s.restarts, "restart") : null].filter(Boolean).join(", "));
     put(command, s.command ?? "");
     // A server that runs again is in order: the reason of its last restart is then one line of its details.
@@ -145,6 +150,6 @@ function show(id) {
 }
 
 export const page = {
-  id: "servers", label: "Servers", letter: "s", topics: ["servers", "issuers"], draw, show,
+  id: "servers", label: "Servers", letter: "s", topics: ["servers", "issuers", "freezes"], draw, show,
   count: () => { const down = state.servers.filter(isDown).length; return down ? `${state.servers.length - down}/${state.servers.length}` : state.servers.length || ""; },
 };

@@ -6,7 +6,9 @@ use std::{
     sync::Arc,
     time::{Duration, Instant, SystemTime},
 };
-use toolgate_core::{Caller, DecisionLog, Item, ItemKind, Json, Op, Progress, RequestInfo};
+use toolgate_core::{
+    Caller, DecisionLog, DecisionStep, Item, ItemKind, Json, Op, Progress, RequestInfo,
+};
 use toolgate_policy::{CallEnd, CallView};
 
 /// One call as the console shows it.
@@ -185,9 +187,13 @@ impl DisplayedCall {
         Some(refusal_class(code, by("freeze"), by("rate")))
     }
 
-    /// Returns what the rules decided: `deny`, `ask` or `allow`.
+    /// Returns what the rules decided: `deny`, `ask` or `allow`. Others may have refused the call: a person, a freeze, or
+    /// the check of its arguments.
     pub(super) fn rule_decision(&self) -> &'static str {
-        let has = |verdict: &str| self.decision_log.any_step(|step| step.decision == verdict);
+        let has = |verdict: &str| {
+            let is_rule = |step: &DecisionStep| step.policy == "access" && step.decision == verdict;
+            self.decision_log.any_step(is_rule)
+        };
         if has("refuse") {
             "deny"
         } else if has("ask") {

@@ -161,7 +161,7 @@ fn a_remembered_approval_proposes_conditions_with_the_past_calls_that_they_cover
         {"do": "see", "at": "[data-arguments] ins", "holds": "docs"},
         {"do": "shot", "path": shot("inbox-changes.png")},
         {"do": "click", "at": "[data-act=remember]"},
-        {"do": "see", "at": "[data-proposals] li:has(code:text('startsWith'))", "holds": "covers 2 of 3"},
+        {"do": "see", "at": "[data-proposals] li:has(code:text('startsWith'))", "holds": "covers 2 of the last 3"},
         {"do": "shot", "path": shot("inbox-remember.png")},
         {"do": "click", "at": "[data-proposals] li:has(code:text('startsWith')) button"},
         {"do": "click", "at": "[data-act=approve-remembered]"},
