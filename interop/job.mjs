@@ -131,3 +131,6 @@ async function oneCall(step, call) {
     say('cancelled');
   }
 }
+
+/** The next line on standard input. */
+export const line = async () => (await lines.next()).value;

@@ -226,8 +226,11 @@ pub(crate) enum CliCommand {
             hide_default_value = true
         )]
         name: String,
+        /// Print the link as a QR code as well, for the camera of a phone
+        #[arg(long)]
+        qr: bool,
         /// End all console sessions of the data directory instead, and invalidate unused links
-        #[arg(long, conflicts_with = "name")]
+        #[arg(long, conflicts_with_all = ["name", "qr"])]
         revoke: bool,
     },
     /// Read or verify the audit log

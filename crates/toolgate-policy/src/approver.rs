@@ -5,7 +5,7 @@ use std::{fmt, sync::Arc};
 use toolgate_core::Caller;
 use toolgate_journal::AuditEntry;
 
-/// Channel on which an approver decided about a call: console, terminal or client.
+/// Channel on which an approver decided about a call: console, terminal, chat or client.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum ApprovalChannel {
@@ -15,6 +15,8 @@ pub enum ApprovalChannel {
     Terminal,
     /// The caller's own MCP client; its agent may have answered instead of the user.
     Client,
+    /// A chat or another receiver of notifications, with a verified signature.
+    Chat,
 }
 
 impl ApprovalChannel {
@@ -24,6 +26,7 @@ impl ApprovalChannel {
             ApprovalChannel::Console => "console",
             ApprovalChannel::Terminal => "terminal",
             ApprovalChannel::Client => "client",
+            ApprovalChannel::Chat => "chat",
         }
     }
 
@@ -32,6 +35,7 @@ impl ApprovalChannel {
             ApprovalChannel::Console,
             ApprovalChannel::Terminal,
             ApprovalChannel::Client,
+            ApprovalChannel::Chat,
         ];
         all.into_iter().find(|by| by.as_str() == word)
     }

@@ -40,7 +40,7 @@ mod uninstall;
 
 use crate::{
     args::{Cli, CliCommand, ConfigCommand, ListenOptions},
-    cli::{demo, host_tools},
+    cli::{demo, host_tools, qr_code},
     config::{Config, ConfigError, schema::config_schema_text},
     event_log::{self, GatewayEvent},
     operator::{
@@ -178,7 +178,9 @@ fn dispatch(cli: Cli) -> Result<ExitCode> {
         Some(CliCommand::Logout(wanted)) => logins::sign_out(&place, wanted),
         Some(CliCommand::Logins(output)) => logins::list(&place, output.json),
         Some(CliCommand::Console { revoke: true, .. }) => revoke_console(&place, &data()?),
-        Some(CliCommand::Console { name, .. }) => console(&GatewaySockets::find(&data()?)?, name),
+        Some(CliCommand::Console { name, qr, .. }) => {
+            console(&GatewaySockets::find(&data()?)?, name, *qr)
+        }
         Some(CliCommand::Approve(approve)) => decisions::approve(&data()?, approve),
         Some(CliCommand::Grants(grants)) => decisions::grants(&data()?, grants),
         Some(CliCommand::Freeze(freeze)) => decisions::freeze(&data()?, freeze),
@@ -288,9 +290,25 @@ fn send_by_id(data: &Path, action: &str, with: &Value) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn console(gateways: &GatewaySockets, name: &str) -> Result<ExitCode> {
+fn console(gateways: &GatewaySockets, name: &str, qr: bool) -> Result<ExitCode> {
     let link = gateways.request_any("console", &json!({"as": name}))?;
-    print(&format!("{}\n", link["link"].as_str().unwrap_or_default()))
+    let link = link["link"].as_str().unwrap_or_default();
+    if !qr {
+        return print(&format!("{link}\n"));
+    }
+    if is_local(link) {
+        eprintln!(
+            "this link works on this machine only; set console_url in the config to an address that the phone can reach"
+        );
+    }
+    print(&format!("{}\n{link}\n", qr_code::render(link)?))
+}
+
+/// Returns whether a link leads to this machine, whichever machine opens it.
+fn is_local(link: &str) -> bool {
+    ["http://127.", "http://localhost", "http://[::1]"]
+        .iter()
+        .any(|local| link.starts_with(local))
 }
 
 /// Ends all console sessions, through the gateways or, if none runs, directly in the stored state.

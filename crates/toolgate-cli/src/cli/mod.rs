@@ -7,6 +7,7 @@ mod host_tools;
 pub(crate) mod output;
 pub(crate) mod override_lint;
 pub(crate) mod progress;
+pub(crate) mod qr_code;
 pub(crate) mod server_requirements;
 pub(crate) mod server_start;
 mod tool_server;

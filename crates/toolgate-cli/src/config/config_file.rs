@@ -5,8 +5,10 @@ use super::{
     audit::AuditSection,
     auth::AuthSection,
     console::ConsoleSettings,
+    https_url::HttpsUrl,
     limits::GatewayLimits,
     network::{HostName, ListenAddress, OriginName},
+    notify::NotifySection,
     pins::PinSettings,
     proxy::ProxySection,
     reader::{ConfigPath, ConfigWord, NamedSettings, Word},
@@ -42,6 +44,12 @@ pub(super) struct ConfigFile {
     /// read its answers (CORS, without cookies), but cannot use the console. The gateway's own pages always work.
     #[schemars(example = ["https://app.example.com"])]
     pub(super) allowed_origins: Vec<OriginName>,
+    /// Address at which approvers open the console, for links and sign-ins: `https://`, or `http://` on this machine,
+    /// without a path. Its host name needs no entry in `allowed_hosts`. Default: that of the listener.
+    #[schemars(example = &"https://tools.example.com")]
+    pub(super) console_url: Option<HttpsUrl>,
+    /// Notifications of approval requests: who hears of them, and how.
+    pub(super) notify: Vec<NotifySection>,
     /// Data directory: audit log, approvals and sockets. The option `--data` overrides it. Default: `toolgate` in the
     /// user's data directory.
     pub(super) data: Option<ConfigPath>,

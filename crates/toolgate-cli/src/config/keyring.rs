@@ -3,29 +3,17 @@
 //! A library would bring a D-Bus stack into the process that faces the network. The guardian starts the tool like a
 //! server: without a shell, with a timeout and a size limit.
 
-use crate::config::{ConfigValue, MAX_SECRET_FILE_BYTES};
-use std::time::Duration;
-use tokio::{
-    io::{AsyncRead, AsyncReadExt, AsyncWriteExt},
-    time::timeout,
+use crate::{
+    config::{ConfigValue, MAX_SECRET_FILE_BYTES},
+    system_tool::{ToolOutput, run_tool},
 };
+use std::time::Duration;
+use tokio::time::timeout;
 use toolgate_auth::Secret;
-use toolgate_guardian::{ChildExit, ChildProcess, Guardian, SpawnCommand, environment};
-use toolgate_policy::SecretRedactor;
+use toolgate_guardian::{ChildExit, Guardian};
 
 /// Service name of Toolgate's entries in the keyring.
 const KEYRING_SERVICE: &str = "toolgate";
-/// Environment variables that the tool needs beyond the default allowlist: to reach the keyring, and to prompt for
-/// its password.
-const KEYRING_VARIABLES: [&str; 5] = [
-    "DBUS_SESSION_BUS_ADDRESS",
-    "DISPLAY",
-    "WAYLAND_DISPLAY",
-    "XAUTHORITY",
-    "XDG_RUNTIME_DIR",
-];
-/// Maximum size of the tool's error output in a message, in bytes.
-const MAX_TOOL_ERROR_BYTES: u64 = 512;
 
 /// Reads a secret from its configured source, including the keyring.
 ///
@@ -83,7 +71,12 @@ pub(crate) async fn store_secret(
         ),
     };
     let command: Vec<String> = words.into_iter().map(str::to_owned).collect();
-    let output = match timeout(within, run_tool(&command, input.as_bytes(), guardian)).await {
+    let output = match timeout(
+        within,
+        run_keyring_tool(&command, input.as_bytes(), guardian),
+    )
+    .await
+    {
         Ok(output) => output.map_err(wrong)?,
         Err(_) => {
             return Err(wrong(format!(
@@ -138,7 +131,7 @@ pub(crate) async fn delete_secret(
     within: Duration,
 ) -> Result<(), String> {
     let command = tool_command(KeyringAction::Delete, name);
-    let deleted = timeout(within, run_tool(&command, b"", guardian)).await;
+    let deleted = timeout(within, run_keyring_tool(&command, b"", guardian)).await;
     let why = match deleted {
         Ok(Ok(output)) if output.exit == ChildExit::Code(0) => return Ok(()),
         Ok(Ok(output)) => output.error_line().unwrap_or("unlock the keyring".into()),
@@ -150,9 +143,19 @@ pub(crate) async fn delete_secret(
     ))
 }
 
+async fn run_keyring_tool(
+    command: &[String],
+    input: &[u8],
+    guardian: &Guardian,
+) -> Result<ToolOutput, String> {
+    // One byte more than the limit shows that the value is too long.
+    let output = MAX_SECRET_FILE_BYTES as u64 + 1;
+    run_tool(command, (input, output), "accesses the keyring", guardian).await
+}
+
 async fn look_up(name: &str, guardian: &Guardian) -> Result<Secret, String> {
     let command = tool_command(KeyringAction::LookUp, name);
-    let output = run_tool(&command, b"", guardian).await?;
+    let output = run_keyring_tool(&command, b"", guardian).await?;
     let error_line = output.error_line();
     let text = String::from_utf8(output.stdout)
         .map_err(|_| "it is not UTF-8 text; store it as UTF-8".to_owned())?;
@@ -169,66 +172,4 @@ async fn look_up(name: &str, guardian: &Guardian) -> Result<Secret, String> {
             }
         }),
     }
-}
-
-/// Output of the tool.
-struct ToolOutput {
-    stdout: Vec<u8>,
-    stderr: Vec<u8>,
-    exit: ChildExit,
-}
-
-impl ToolOutput {
-    /// Returns the first line of the error output, if there is one.
-    fn error_line(&self) -> Option<String> {
-        let text = String::from_utf8_lossy(&self.stderr);
-        let line = text.lines().next()?.trim();
-        (!line.is_empty()).then(|| SecretRedactor::redact_for_display(line).into())
-    }
-}
-
-async fn run_tool(
-    command: &[String],
-    input: &[u8],
-    guardian: &Guardian,
-) -> Result<ToolOutput, String> {
-    let spawn = SpawnCommand {
-        program: command[0].as_str().into(),
-        args: command.iter().skip(1).map(Into::into).collect(),
-        env: environment(&KEYRING_VARIABLES, &[]),
-        cwd: None,
-    };
-    let mut child: ChildProcess = guardian.spawn(spawn).await.map_err(|error| {
-        format!(
-            "{}, which accesses the keyring, cannot be started ({error}); install it in a directory of PATH",
-            command[0]
-        )
-    })?;
-    if let Some(mut stdin) = child.stdin.take() {
-        // A tool that ends before it reads everything reports why.
-        let _ = stdin.write_all(input).await;
-        let _ = stdin.shutdown().await;
-    }
-    let (out, said) = (child.stdout.take(), child.stderr.take());
-    let (stdout, stderr) = tokio::join!(
-        read_limited(out, MAX_SECRET_FILE_BYTES as u64 + 1),
-        read_limited(said, MAX_TOOL_ERROR_BYTES)
-    );
-    let exit = child.exited().await;
-    Ok(ToolOutput {
-        stdout,
-        stderr,
-        exit,
-    })
-}
-
-/// Reads at most that many bytes, and discards the rest so that the tool can exit.
-async fn read_limited(from: Option<impl AsyncRead + Unpin>, most: u64) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    if let Some(mut from) = from {
-        // A broken pipe counts as the end of the output. The exit status decides.
-        let _ = (&mut from).take(most).read_to_end(&mut bytes).await;
-        let _ = tokio::io::copy(&mut from, &mut tokio::io::sink()).await;
-    }
-    bytes
 }

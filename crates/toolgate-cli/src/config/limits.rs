@@ -216,7 +216,7 @@ limits! {
     task_bytes: usize = 67_108_864, 65_536 to 134_217_728;
     /// Lifetime of a task, counted from its start. Then its call is cancelled if it still runs, and its result is
     /// deleted.
-    task_seconds: u64 = 3_600, 1 to 604_800;
+    task_seconds: u64 = 3_600, 1 to 2_592_000;
     /// Polls of one task in a minute. Above this number, a poll is refused with the time of the next allowed poll.
     task_polls: u32 = 600, 60 to 1_000_000;
     /// Maximum size of the result of a call.
@@ -287,6 +287,8 @@ limits! {
     schema_milliseconds: u64 = 50, 1 to 60_000;
     /// Maximum time that a call waits for a person.
     approval_seconds: u64 = 600, 1 to 86_400;
+    /// Maximum time that a call that can run as a task waits for a person; at most `task_seconds`.
+    task_approval_seconds: u64 = 3_600, 1 to 2_592_000;
     /// Pending approvals of one caller; at most `approvals`.
     approvals_per_caller: usize = 16, 1 to 10_000;
     /// Pending approvals of all callers.
@@ -379,6 +381,7 @@ const ORDERED_LIMITS: &[(&str, &str)] = &[
     ("approvals_per_caller", "approvals"),
     ("grant_seconds", "grant_max_seconds"),
     ("tasks_per_caller", "tasks"),
+    ("task_approval_seconds", "task_seconds"),
     ("description_bytes", "definition_bytes"),
 ];
 

@@ -29,6 +29,7 @@ mod json;
 pub(crate) mod keyring;
 mod limits;
 mod network;
+mod notify;
 mod overrides;
 mod own_entries;
 pub(crate) mod paths;
@@ -49,10 +50,12 @@ mod secret_sources;
 mod server;
 pub(crate) mod server_names;
 mod server_section;
+mod smtp_url;
 mod store;
 mod telemetry;
 #[cfg(test)]
 mod tests;
+mod time_of_day;
 mod tls;
 mod token;
 mod token_exchange;
@@ -79,6 +82,7 @@ pub(crate) use glob::NameGlob;
 pub(crate) use limits::GatewayLimits;
 #[cfg(test)]
 pub(crate) use limits::limit_keys;
+pub(crate) use notify::{NotifyChannel, NotifySettings, RequestRisk};
 pub(crate) use overrides::ToolOverride;
 pub(crate) use pins::PinSettings;
 pub(crate) use plaintext::secret_reason;
@@ -93,8 +97,10 @@ pub(crate) use server_names::{check_name as check_server_name, normalize_id};
 #[cfg(test)]
 pub(crate) use server_section::CredentialOwner;
 pub(crate) use server_section::{OutputCheck, UnknownArguments};
+pub(crate) use smtp_url::{SmtpServer, SmtpTls};
 pub(crate) use store::{PeerSettings, StoreSettings};
 pub(crate) use telemetry::TelemetrySettings;
+pub(crate) use time_of_day::DailyHours;
 pub(crate) use tls::TlsSettings;
 pub(crate) use token::TokenSource;
 pub(crate) use token_exchange::ExchangeSettings;
@@ -107,7 +113,10 @@ use std::{
     net::SocketAddr,
     path::{Path, PathBuf},
 };
-use toolgate::aggregate::{DefinitionOverrides, NameRules};
+use toolgate::{
+    aggregate::{DefinitionOverrides, NameRules},
+    auth::Url,
+};
 
 /// Configuration of the gateway: servers, callers, rules and limits.
 #[derive(Clone, Debug)]
@@ -126,6 +135,10 @@ pub(crate) struct Config {
     pub(crate) allowed_hosts: Vec<String>,
     /// Allowed origins besides the gateway's own pages, in lower case.
     pub(crate) allowed_origins: Vec<String>,
+    /// Address at which approvers open the console.
+    pub(crate) console_url: Option<Url>,
+    /// Notifications of approval requests.
+    pub(crate) notify: Vec<NotifySettings>,
     /// Data directory that the config names.
     pub(crate) data: Option<PathBuf>,
     /// Audit log settings.
@@ -349,6 +362,12 @@ impl Config {
         address.is_some_and(RemoteAddress::has_caller_connections)
     }
 
+    /// Returns the address of the console that approvers use, if the config names it.
+    pub(crate) fn console_base(&self) -> Option<String> {
+        let url = self.console_url.as_ref()?;
+        Some(format!("{}/", url.origin()))
+    }
+
     /// Returns true if any server uses token exchange.
     pub(crate) fn uses_token_exchange(&self) -> bool {
         let mut addresses = self.servers.iter().filter_map(|s| s.address.as_ref());
@@ -415,6 +434,8 @@ impl Config {
             auth: AuthSettings::default(),
             allowed_hosts: Vec::new(),
             allowed_origins: Vec::new(),
+            console_url: None,
+            notify: Vec::new(),
             data: None,
             audit: AuditSettings::default(),
             admin: AdminSettings::default(),

@@ -6,6 +6,7 @@ mod invalid;
 mod json;
 mod limit_coverage;
 mod mistakes;
+mod notify;
 
 use super::*;
 use std::sync::LazyLock;

@@ -34,6 +34,14 @@ impl TokenSource {
         }
     }
 
+    /// Returns a secret of another service, of any length and form.
+    ///
+    /// # Errors
+    /// The secret is unavailable. The message does not contain it.
+    pub(crate) fn any_value(&self, read: Result<Secret, String>) -> Result<Secret, ConfigError> {
+        read.map_err(|text| ConfigError::new(&self.place, text))
+    }
+
     /// Checks the token that was read from the source.
     ///
     /// # Errors

@@ -5,7 +5,9 @@ use super::{
     TelemetrySettings,
     config_file::ConfigFile,
     error::{ConfigError, ConfigText},
+    https_url::HttpsUrl,
     network,
+    notify::NotifySettings,
     reader::{ConfigTree, SettingError, SettingPath, toml_syntax_error},
     rule::ConfigRule,
     schema::config_schema,
@@ -19,6 +21,7 @@ use super::{
 };
 use crate::proxy::TrustedProxies;
 use std::path::{Path, PathBuf};
+use toolgate::auth::Url;
 
 /// Reads a config in TOML; relative paths in it start at `base`.
 pub(super) fn read(
@@ -63,6 +66,8 @@ fn check(
     )?;
     let (views, view_rules) = ViewSettings::check_all(file.view, &file.limits, tools, &auth, tree)?;
     let default_view = check_default_view(file.default_view, &views)?;
+    let notify = NotifySettings::check_all(file.notify, tools, &auth, tree)?;
+    let console_url = file.console_url.map(check_console_url).transpose()?;
     let (servers, disabled): (Vec<_>, Vec<_>) =
         servers.into_iter().partition(|server| server.enabled);
     let mut config = Config::with_defaults(source, servers, file.limits);
@@ -75,6 +80,8 @@ fn check(
     config.search = search;
     config.rules = rules.into_iter().chain(view_rules).collect();
     config.views = views;
+    config.notify = notify;
+    config.console_url = console_url;
     config.default_view = default_view;
     config.data = file.data.map(PathBuf::from);
     config.audit = AuditSettings::from(file.audit);
@@ -97,6 +104,17 @@ fn check(
     network::check_listen(config.listen, config.requires_authentication())
         .map_err(|text| SettingError::message(SettingPath::new(&["listen"]), text))?;
     Ok(config)
+}
+
+/// Checks the address of the console, whose pages are at the root of its host.
+fn check_console_url(url: HttpsUrl) -> Result<Url, SettingError> {
+    match (url.url.path(), url.url.query()) {
+        ("/", None) => Ok(url.url),
+        _ => Err(SettingError::about(
+            SettingPath::new(&["console_url"]),
+            "has a path or a query, but the console is at the root of its host; write only the scheme and the host, such as \"https://tools.example.com\"",
+        )),
+    }
 }
 
 /// Checks that callers have tokens to exchange.

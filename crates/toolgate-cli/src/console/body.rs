@@ -50,6 +50,18 @@ pub(crate) async fn read_body(
         .map_err(|_| no("the request body is not valid JSON; send it from a page of this gateway"))
 }
 
+/// Reads the bytes of a request from another program, with a maximum size.
+///
+/// # Errors
+/// The body is too long, or does not arrive completely in time.
+pub(crate) async fn read_bytes(body: Incoming, most: usize) -> Result<Vec<u8>, &'static str> {
+    match timeout(BODY_TIMEOUT, collect_body(body, most)).await {
+        Ok(Ok(bytes)) => Ok(bytes),
+        Ok(Err(BodyError::TooLong)) => Err("the request body is too long"),
+        Ok(Err(BodyError::Broken)) | Err(_) => Err("the request body did not arrive completely"),
+    }
+}
+
 /// Reason for which a body cannot be used.
 enum BodyError {
     /// The body exceeds the maximum size.

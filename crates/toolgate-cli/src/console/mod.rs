@@ -19,7 +19,7 @@ use tokio::sync::{broadcast, mpsc};
 use toolgate::edge::http::Body;
 use toolgate_policy::Approver;
 
-pub(crate) use body::{MAX_UNAUTHENTICATED_BODY_BYTES, read_body};
+pub(crate) use body::{MAX_UNAUTHENTICATED_BODY_BYTES, read_body, read_bytes};
 
 /// Handler of the console's routes.
 pub(crate) struct WebConsole {

@@ -52,15 +52,18 @@ static STATIC_FILES: LazyLock<Vec<StaticFile>> = files! {
     "forms.js": "text/javascript; charset=utf-8",
     "freeze.js": "text/javascript; charset=utf-8",
     "group.js": "text/javascript; charset=utf-8",
+    "icon.svg": "image/svg+xml",
     "index.html": "text/html; charset=utf-8",
     "json.js": "text/javascript; charset=utf-8",
     "live.js": "text/javascript; charset=utf-8",
     "longtext.js": "text/javascript; charset=utf-8",
+    "manifest.webmanifest": "application/manifest+json",
     "map.js": "text/javascript; charset=utf-8",
     "outcomes.js": "text/javascript; charset=utf-8",
     "own-sign-in.html": "text/html; charset=utf-8",
     "own-sign-in.js": "text/javascript; charset=utf-8",
     "pages.css": "text/css; charset=utf-8",
+    "push.js": "text/javascript; charset=utf-8",
     "reports.css": "text/css; charset=utf-8",
     "request.js": "text/javascript; charset=utf-8",
     "result.js": "text/javascript; charset=utf-8",
@@ -69,6 +72,7 @@ static STATIC_FILES: LazyLock<Vec<StaticFile>> = files! {
     "signed-in.js": "text/javascript; charset=utf-8",
     "strip.js": "text/javascript; charset=utf-8",
     "style.css": "text/css; charset=utf-8",
+    "sw.js": "text/javascript; charset=utf-8",
     "time.js": "text/javascript; charset=utf-8",
     "view-audit.js": "text/javascript; charset=utf-8",
     "view-callers.js": "text/javascript; charset=utf-8",
@@ -90,7 +94,7 @@ static STATIC_FILES: LazyLock<Vec<StaticFile>> = files! {
 /// Content security policy: only our own files, no frames, no form targets. Pictures and sounds of results are shown
 /// through `blob:` addresses, which the page makes itself after the checks.
 const CONSOLE_CSP: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data: blob:; \
-                      media-src blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+                      media-src blob:; manifest-src 'self'; worker-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 impl StaticFile {
     fn prepared(&self) -> &PreparedFile {

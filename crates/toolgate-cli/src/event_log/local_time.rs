@@ -15,8 +15,19 @@ pub(crate) struct LocalClock {
 }
 
 impl LocalClock {
+    /// Returns the minute of the local day, from 0 to 1439.
+    pub(crate) fn minute_of_day(&mut self, at: SystemTime) -> u32 {
+        let minute = self.local_seconds(at).rem_euclid(SECONDS_PER_DAY) / 60;
+        u32::try_from(minute).unwrap_or_default()
+    }
+
     /// Formats the local time of day as `18:00:59`.
     pub(super) fn time_of_day(&mut self, at: SystemTime) -> String {
+        time_of_day(self.local_seconds(at))
+    }
+
+    /// Returns the seconds since 1970 in local time.
+    fn local_seconds(&mut self, at: SystemTime) -> i64 {
         let seconds = i64::try_from(millis(at) / 1000).unwrap_or_default();
         let period = seconds / OFFSET_PERIOD_SECONDS;
         let offset = match self.known {
@@ -24,7 +35,7 @@ impl LocalClock {
             _ => utc_offset(seconds).unwrap_or_default(),
         };
         self.known = Some((period, offset));
-        time_of_day(seconds + offset)
+        seconds + offset
     }
 }
 

@@ -11,6 +11,7 @@ mod keys;
 mod notes;
 mod overview;
 mod pins;
+mod push;
 mod requests;
 mod settings;
 mod status;
@@ -24,6 +25,7 @@ pub(crate) use status::sign_in_record;
 
 use crate::{
     admin::GatewayHealth,
+    notify::NotificationSender,
     operator::{
         AuditHistory, ConsolePresence, ConsoleSessions, LastApprovedCalls, actions,
         item_view::{self, ITEM_LISTS},
@@ -77,6 +79,8 @@ pub(crate) struct OperatorApi {
     pub(crate) credentials_dir: PathBuf,
     /// Audit log.
     pub(crate) journal: Arc<AuditJournal>,
+    /// Sender of notifications, with the browsers that get push messages.
+    pub(crate) notification_sender: Arc<NotificationSender>,
     /// Notes on definitions that were repaired, withheld or dropped.
     pub(crate) notes: DefinitionNotes,
     /// Open pages of the console.
@@ -209,6 +213,9 @@ impl OperatorApi {
         if let Some(done) = self.settings_action(action, with, who).await {
             return done;
         }
+        if let Some(done) = self.push_action(action, with, who).await {
+            return done;
+        }
         let caller = with.get("caller").and_then(Value::as_str);
         match action {
             "state" => Ok(self.snapshot().await),
@@ -295,7 +302,8 @@ impl OperatorApi {
             let why = "this gateway has no console: it serves stdio only; use `toolgate inbox`, `approve` and `deny`";
             return Err(ActionError::Unknown(why.to_owned()));
         };
-        Ok(json!({"link": logins.create_link(label)?}))
+        let console = self.active.snapshot().config.console_base();
+        Ok(json!({"link": logins.create_link(label, console.as_deref())?}))
     }
 
     /// Revokes all browser sessions of the data directory.

@@ -76,10 +76,11 @@ impl ConsoleSessions {
     }
 
     /// Creates a link that is valid once, for the person of that label. An empty label is the owner of this process.
+    /// It leads to this address of the console, or to the listener.
     ///
     /// # Errors
     /// The label is not a valid name.
-    pub(crate) fn create_link(&self, label: &str) -> Result<String, String> {
+    pub(crate) fn create_link(&self, label: &str, console: Option<&str>) -> Result<String, String> {
         if !is_label(label) {
             return Err(format!(
                 "{label:?} is not a valid name for a person; use at most 64 letters, digits, '.', '-' and '_', but not the names \"console\" and \"terminal\""
@@ -91,7 +92,8 @@ impl ConsoleSessions {
             label: (!label.is_empty()).then(|| label.into()),
         };
         add_link(&self.links, link);
-        Ok(format!("{}#token={token}", self.url))
+        let address = console.unwrap_or(&self.url);
+        Ok(format!("{address}#token={token}"))
     }
 
     /// Exchanges the token of a link for a session; `None` if there is no such link. Over TLS, browsers may send its
@@ -303,7 +305,7 @@ mod tests {
     }
 
     async fn enter(logins: &ConsoleSessions, label: &str) -> (String, String) {
-        let link = logins.create_link(label).unwrap();
+        let link = logins.create_link(label, None).unwrap();
         let token = link.split_once("#token=").unwrap().1;
         let NewConsoleSession { cookie, key } =
             logins.create_session(token, false).await.unwrap().unwrap();
@@ -313,7 +315,7 @@ mod tests {
     #[tokio::test]
     async fn a_link_is_valid_once_and_its_session_stays_valid() {
         let logins = logins(8665, &Arc::default());
-        let link = logins.create_link("").unwrap();
+        let link = logins.create_link("", None).unwrap();
         let token = link.strip_prefix("http://127.0.0.1:8665/#token=").unwrap();
         assert!(logins.create_session("", false).await.unwrap().is_none());
         assert!(
@@ -354,7 +356,7 @@ mod tests {
             assert_eq!(logins.find_session(&pair, &key).unwrap().who, expected);
         }
         for wrong in ["terminal", "console", "a b", "\u{e4}", &"x".repeat(65)] {
-            assert!(logins.create_link(wrong).is_err(), "{wrong}");
+            assert!(logins.create_link(wrong, None).is_err(), "{wrong}");
         }
     }
 
@@ -402,7 +404,10 @@ mod tests {
         let written = store.write(SESSIONS_TABLE, &row.key, Some(over), WritePrecondition::Any);
         written.await.unwrap();
         assert!(logins.find_session(&two.0, &two.1).is_none());
-        let (three, link) = (enter(&logins, "").await, logins.create_link("").unwrap());
+        let (three, link) = (
+            enter(&logins, "").await,
+            logins.create_link("", None).unwrap(),
+        );
         assert_eq!(
             logins.revoke_sessions().await.unwrap(),
             1,

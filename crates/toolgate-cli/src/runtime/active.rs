@@ -44,6 +44,11 @@ impl ActiveSnapshot {
         self.snapshot.borrow().clone()
     }
 
+    /// Returns a receiver that changes when another snapshot becomes active.
+    pub(crate) fn watch(&self) -> watch::Receiver<Arc<ConfigSnapshot>> {
+        self.snapshot.subscribe()
+    }
+
     /// Activates a snapshot. Subscribers are notified that all lists are stale.
     pub(crate) fn activate(&self, plan: ConfigSnapshot) {
         let _before = self.snapshot.send_replace(Arc::new(plan));

@@ -496,6 +496,7 @@ pub(crate) fn approval_limits(config: &Config) -> ApprovalLimits {
     let limits = &config.limits;
     let mut approval_limits = ApprovalLimits::default();
     approval_limits.approval_lifetime = seconds(limits.approval_seconds);
+    approval_limits.task_approval_lifetime = seconds(limits.task_approval_seconds);
     approval_limits.max_pending_per_caller = limits.approvals_per_caller;
     approval_limits.max_pending = limits.approvals;
     approval_limits.max_grants = limits.grants;

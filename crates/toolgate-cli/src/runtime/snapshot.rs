@@ -5,6 +5,7 @@ use crate::{
         Authenticator, Authenticators, CallerTokens, TokenVerifier, http_caller_name,
     },
     config::{Config, IssuerSettings, TokenSource},
+    notify::Notifier,
     oauth::{IdentityIssuers, SIGN_IN_PATH, SignInInstructions, SignInLinks, SignInPages},
     runtime::base_url::BaseUrl,
     runtime::call_feed::CallFeed,
@@ -22,7 +23,7 @@ use std::{
     time::Duration,
 };
 use toolgate::{aggregate::Aggregate, edge::http::HostGuard};
-use toolgate_auth::Secret;
+use toolgate_auth::{Secret, Url};
 use toolgate_core::{Caller, ChangeFilter, ChangeStream, ItemKind, Service};
 use toolgate_policy::{ApprovalService, AuditRecorder, Pins, Policy, RateSharing};
 use toolgate_protocol::memory_budget::MemoryBudget;
@@ -83,6 +84,8 @@ pub(crate) struct ConfigSnapshot {
     /// Issuers at which those users can prove their identity.
     pub(crate) identity_issuers: IdentityIssuers,
     pub(crate) instructions: VisibleInstructions,
+    /// Notifications of approval requests.
+    pub(crate) notifiers: Arc<[Arc<Notifier>]>,
     leases: Vec<Arc<ServerLease>>,
     changes: Mutex<Option<ChangeStream>>,
 }
@@ -126,6 +129,7 @@ impl GatewayResources {
         let secrets = self.issuer_secrets(&config, |issuer| {
             issuer.sign_in.as_ref()?.client_secret.as_ref()
         });
+        let notifiers = self.notifiers(&config).await?;
         let users = IdentityIssuers::build(&config, secrets.await?);
         let pages = self.sign_in_pages(&config, &users);
         let leases = self.supervisor.lease(compose::server_specs(
@@ -171,6 +175,7 @@ impl GatewayResources {
                 access: route.access.clone(),
                 max_bytes: config.limits.instructions_bytes,
             },
+            notifiers,
             config,
             policies: route,
             pins,
@@ -202,6 +207,24 @@ impl GatewayResources {
             });
         }
         Ok(secrets)
+    }
+
+    /// Builds the notifiers of a config.
+    ///
+    /// # Errors
+    /// A secret cannot be read or used; the message says why.
+    async fn notifiers(&self, config: &Config) -> Result<Arc<[Arc<Notifier>]>, String> {
+        let within = Duration::from_secs(config.limits.start_seconds);
+        let mut notifiers = Vec::new();
+        for settings in &config.notify {
+            let mut secrets = Vec::new();
+            for source in settings.channel.secrets() {
+                let read = self.supervisor.read_secret(&source.value, within).await;
+                secrets.push(source.any_value(read).map_err(|error| error.to_string())?);
+            }
+            notifiers.push(Arc::new(Notifier::new(settings.clone(), secrets)?));
+        }
+        Ok(notifiers.into())
     }
 
     /// Reads a secret of the config from its source.
@@ -247,6 +270,7 @@ impl GatewayResources {
         let Some(address) = self.address else {
             return HostGuard::loopback(config.listen.port());
         };
+        let console = config.console_url.as_ref();
         let guard = HostGuard::loopback(address.port());
         let guard = match &self.tls {
             Some(_) => guard.over_https(),
@@ -254,6 +278,7 @@ impl GatewayResources {
         };
         guard
             .allow_hosts(own_host(address).as_deref())
+            .allow_hosts(console.map(Url::authority))
             .allow_hosts(config.allowed_hosts.iter().map(String::as_str))
             .allow_origins(config.allowed_origins.iter().map(String::as_str))
     }

@@ -10,6 +10,7 @@ use crate::{
     console::WebConsole,
     event_log::{self, GatewayEvent},
     fleet::GatewayFleet,
+    notify::{NotificationSender, PushSubscriptions},
     oauth::{self, BrowserSignIns, PendingIdentifications, SignInInstructions, SignInLinks},
     operator::{
         AuditHistory, ConsolePresence, ConsoleSessions, LastApprovedCalls,
@@ -26,6 +27,7 @@ use crate::{
     runtime::{self, active::ActiveSnapshot, rate_sharing},
     serve::edge_audit::EdgeAudit,
     serve::gauges::GaugeSource,
+    serve::notifications::NotificationService,
     serve::routes::{HttpRoutes, UserSignInRoutes},
     serve::server_events,
     servers::{ServerOutputs, ServerSupervisor, StderrFiles},
@@ -92,6 +94,7 @@ pub(super) struct GatewayParts {
     pub(super) operator: Arc<OperatorApi>,
     pub(super) routes: Option<Arc<HttpRoutes>>,
     pub(super) admin: Arc<AdminPages>,
+    pub(super) notifications: NotificationService,
 }
 
 impl GatewayParts {
@@ -109,7 +112,13 @@ impl GatewayParts {
             .as_ref()
             .map(|shared| rate_sharing::create(shared, stores.gateways));
         let (store, tasks, fleet) = (stores.state, stores.tasks, stores.fleet);
-        let shared = gateway_resources(start, journal, backends, guardian, (at.as_ref(), &store))?;
+        let shared = gateway_resources(
+            start,
+            journal,
+            backends,
+            guardian.clone(),
+            (at.as_ref(), &store),
+        )?;
         let token = match &start.config.admin.token {
             Some(source) => Some(shared.read_secret(&start.config, source).await?),
             None => None,
@@ -143,6 +152,12 @@ impl GatewayParts {
         });
         let health = GatewayHealth::new(journal.clone(), store.clone(), reloader.clone());
         let health = Arc::new(health);
+        let notification_sender = Arc::new(NotificationSender {
+            approvals: approvals.clone(),
+            journal: journal.clone(),
+            guardian,
+            subscriptions: Arc::new(PushSubscriptions::new(store.clone())),
+        });
         let operator = Arc::new(OperatorApi {
             feed,
             approvals,
@@ -159,6 +174,7 @@ impl GatewayParts {
             flags: option_words(&start.stdio, &["--config", "--data"]),
             credentials_dir: oauth::credentials_dir(&start.data),
             journal: journal.clone(),
+            notification_sender: notification_sender.clone(),
             notes: DefinitionNotes::default(),
             presence: ConsolePresence::default(),
             last_approved: LastApprovedCalls::default(),
@@ -190,7 +206,13 @@ impl GatewayParts {
             pin_events: telemetry.pin_events.clone(),
             server_failures: telemetry.server_failures.clone(),
         }));
+        let notifications = NotificationService {
+            active: active.clone(),
+            sender: notification_sender,
+            listener: at.as_ref().map(|at| at.base_url.console()),
+        };
         Ok(GatewayParts {
+            notifications,
             server,
             active,
             reloader,
@@ -218,11 +240,11 @@ impl GatewayParts {
 
     fn banner(&self, start: &StartOptions, address: Option<SocketAddr>) -> String {
         let program = std::env::current_exe().unwrap_or_else(|_| "toolgate".into());
-        let console = self
-            .operator
-            .sessions
-            .as_ref()
-            .and_then(|logins| logins.create_link("").ok());
+        let console = self.operator.sessions.as_ref().and_then(|logins| {
+            logins
+                .create_link("", start.config.console_base().as_deref())
+                .ok()
+        });
         let example = start
             .config
             .is_demo()

@@ -35,7 +35,8 @@ impl GatewayParts {
             self.feed_disk(),
             self.feed_tasks(),
             self.announce_unusable(),
-            self.feed_keys()
+            self.feed_keys(),
+            self.notifications.run()
         );
     }
 

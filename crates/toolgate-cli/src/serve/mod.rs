@@ -16,6 +16,7 @@ mod console_events;
 pub(crate) mod edge_audit;
 mod gauges;
 pub(crate) mod http_server;
+mod notifications;
 pub(crate) mod routes;
 mod server_events;
 mod service_manager;

@@ -1,5 +1,6 @@
 //! HTTP routes. Host, Origin and credentials are checked here, for every route, before anything else.
 
+mod notify;
 mod sign_in;
 
 pub(crate) use sign_in::UserSignInRoutes;
@@ -13,6 +14,7 @@ use crate::{
     console::WebConsole,
     fleet::{Forwarded, ForwardedRequestHandler, GatewayFleet},
     mcp_path::{McpPath, McpTransport},
+    notify::CALLBACK_PATH,
     oauth::SIGN_IN_PATH,
     proxy::{ClientConnection, TrustedProxies},
     responses::text_response,
@@ -207,6 +209,9 @@ impl HttpRoutes {
             // Boxed, as all rare branches here: the future of a call stays small, and moving it stays cheap.
             (_, path) if path.starts_with(SIGN_IN_PATH) => {
                 Box::pin(self.sign_in(door, from, request)).await
+            }
+            (_, path) if path.starts_with(CALLBACK_PATH) => {
+                Box::pin(self.notification_decision(request)).await
             }
             (_, path) if path.starts_with("/console/") => {
                 Box::pin(self.console.answer(from, request)).await

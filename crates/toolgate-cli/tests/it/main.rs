@@ -66,6 +66,7 @@ mod monitoring;
 mod nested_gateways;
 mod no_proxy;
 mod no_spawn;
+mod notify;
 mod oauth;
 mod odd_servers;
 mod one_address;

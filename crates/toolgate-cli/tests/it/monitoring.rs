@@ -1,8 +1,8 @@
 //! Health pages and metrics: on the gateway's listener, and on one of their own.
 
-use crate::help::{Gate, Modern, SOON, Setup, TempDir, output, send, toolgate, until};
+use crate::help::{Gate, Modern, SOON, Setup, TempDir, free_port, output, send, toolgate, until};
 use serde_json::json;
-use std::{collections::BTreeMap, net::TcpListener};
+use std::collections::BTreeMap;
 
 /// Metrics of a page, by name and labels.
 pub(crate) fn parse_metrics(text: &str) -> BTreeMap<String, f64> {
@@ -25,11 +25,6 @@ pub(crate) fn metrics_of(port: u16) -> BTreeMap<String, f64> {
 fn page(port: u16, path: &str) -> (u16, String) {
     let response = send(port, "GET", path, &[], b"");
     (response.status, response.body.clone())
-}
-
-fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.local_addr().unwrap().port()
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! Several gateways with one PostgreSQL database.
 
 use crate::help::{
-    Gate, LONG, Modern, Response, SOON, Session, Setup, TempDir, answer_of, output, send, toolgate,
-    until,
+    Gate, LONG, Modern, Response, SOON, Session, Setup, TempDir, answer_of, free_port, output,
+    send, toolgate, until,
 };
 use serde_json::{Value, json};
 use std::{
@@ -354,11 +354,6 @@ fn certificates(dir: &Path) {
     pki.args(["store", "pki", "127.0.0.1", "--dir"]).arg(dir);
     let done = output(&mut pki);
     assert!(done.status.success(), "{done:?}");
-}
-
-fn free_port() -> u16 {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.local_addr().unwrap().port()
 }
 
 /// Three gateways that forward to each other.

@@ -5,7 +5,7 @@ use serde_json::json;
 use std::time::Duration;
 use toolgate_core::{
     Call, CallArguments, Caller, ErrorKind, InputRequestKind, InputRequests, Json, Outcome,
-    RefusalReason,
+    RefusalReason, TaskControl,
 };
 use toolgate_policy::{
     APPROVAL_KEY, ApprovalChannel, ApprovalError, ApprovalStatus, ApprovalTerms, ClientApprovals,
@@ -298,6 +298,28 @@ async fn nobody_decides_in_time() {
     assert_eq!(
         fixture.events("approval").last().unwrap()["state"],
         "expired"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_can_run_as_a_task_waits_longer_for_a_person() {
+    let day = Duration::from_secs(86_400);
+    let fixture = PipelineFixture::with(|m| m.desk.task_approval_lifetime = day);
+    let mut task = fixture.call("wipe", json!({}));
+    task.task_control = TaskControl::new().0;
+    let questions = fixture.asked(&task).await;
+    let waits = fixture
+        .asked(&fixture.call("wipe", json!({"path": "/x"})))
+        .await;
+    let state = |of: &InputRequests| fixture.approvals().find(&approval(of)).unwrap().status;
+    tokio::time::advance(day - Duration::from_secs(1)).await;
+    assert_eq!(state(&waits), ApprovalStatus::Expired, "of another call");
+    assert_eq!(state(&questions), ApprovalStatus::Pending);
+    tokio::time::advance(Duration::from_secs(1)).await;
+    assert_eq!(state(&questions), ApprovalStatus::Expired);
+    assert_eq!(
+        text(fixture.go(again(&task, &questions)).await),
+        "refused: nobody approved this call within 24 h; call again to request a new approval"
     );
 }
 

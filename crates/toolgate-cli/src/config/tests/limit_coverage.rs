@@ -247,6 +247,11 @@ const LIMIT_TESTS: &[(&str, &str, &str)] = &[
         "rounds_and_the_life_of_what_is_sealed",
     ),
     (
+        "task_approval_seconds",
+        APPROVALS,
+        "a_call_that_can_run_as_a_task_waits_longer_for_a_person",
+    ),
+    (
         "approval_seconds",
         CONFIG_LIMITS,
         "questions_that_wait_for_a_person",

@@ -5,6 +5,7 @@ import { h, put, attr, copyButton, say, visText, isField } from "./dom.js";
 import { drawStrip } from "./strip.js";
 import { openFreeze } from "./freeze.js";
 import { page as overview } from "./view-overview.js";
+import { canPush, subscribe, unsubscribe, isSubscribed } from "./push.js";
 import { page as inbox } from "./view-inbox.js";
 import { page as calls } from "./view-calls.js";
 import { page as tools } from "./view-tools.js";
@@ -126,20 +127,25 @@ $("notify").addEventListener("click", async () => {
   const next = wants() ? "0" : "1";
   const allowed = next === "0" || (await Notification.requestPermission()) === "granted";
   localStorage.setItem("toolgate.notify", allowed ? next : "0");
+  // Push messages come while the console is closed. Without them, the open page notifies.
+  const error = !canPush ? null : next === "1" && allowed ? await subscribe() : await unsubscribe();
   drawNotify();
+  attr($("notify"), "title", error ? "No messages while the console is closed: " + error : null);
+  if (error) say("No messages while the console is closed: " + error);
   if (!allowed) { put($("notify"), "The browser blocks notifications"); setTimeout(drawNotify, 2500); }
 });
 
-on("pending", (p) => {
+on("pending", async (p) => {
   const name = visText(`${p.server}.${p.tool}`);
   say(`New pending approval: ${name}, requested by ${visText(p.caller)}`);
-  if (!document.hidden || !wants()) return;
+  // The service worker shows the push message about the same request.
+  if (!document.hidden || !wants() || (await isSubscribed())) return;
   try {
     const n = new Notification("Approval needed: " + name, { body: "Requested by " + visText(p.caller), tag: p.id });
     n.onclick = () => { window.focus(); location.hash = "#/inbox/" + encodeURIComponent(p.id); n.close(); };
   } catch {
-    // Chrome on Android has the constructor and throws: it wants a service worker, which this page does not have.
-    canNotify = false;
+    // Chrome on Android has the constructor and throws: only a service worker may notify there.
+    canNotify = canPush;
     drawNotify();
   }
 });

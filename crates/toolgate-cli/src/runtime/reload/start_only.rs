@@ -41,6 +41,7 @@ const START_ONLY_LIMITS: &[&str] = &[
     "resume_bytes",
     "stream_seconds",
     "approval_seconds",
+    "task_approval_seconds",
     "approvals_per_caller",
     "approvals",
     "grants",

@@ -24,6 +24,7 @@ pub(crate) struct Setup {
     wrap: Vec<String>,
     run: Vec<PathBuf>,
     options: Vec<String>,
+    host: Option<&'static str>,
     port: u16,
 }
 
@@ -84,6 +85,12 @@ impl Setup {
         self
     }
 
+    /// Listens on this address instead of 127.0.0.1.
+    pub(crate) fn on(mut self, host: &'static str) -> Setup {
+        self.host = Some(host);
+        self
+    }
+
     /// Started by another program, whose command line this is.
     pub(crate) fn wrapped(mut self, by: &[&str]) -> Setup {
         self.wrap = by.iter().map(|&word| word.to_owned()).collect();
@@ -110,7 +117,7 @@ impl Setup {
             .args([
                 if self.run.is_empty() { "serve" } else { "run" },
                 "--listen",
-                &format!("127.0.0.1:{}", self.port),
+                &format!("{}:{}", self.host.unwrap_or("127.0.0.1"), self.port),
                 "--data",
             ])
             .arg(data.path().join("state"))

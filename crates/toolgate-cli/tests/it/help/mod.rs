@@ -23,7 +23,7 @@ pub(crate) use gate::{Gate, Login, Setup, toolgate, traced_config};
 pub(crate) use http::{Response, all_of, checked, raw, request, send, try_raw};
 pub(crate) use mcp::{Modern, Session, answer_of, message_of};
 pub(crate) use memory::{peak_from_now, peak_of, rss_of};
-pub(crate) use process::{Family, command, end_politely, kill_hard, lines, output};
+pub(crate) use process::{Family, command, end_politely, free_port, kill_hard, lines, output};
 #[cfg(feature = "rmcp")]
 pub(crate) use real::rmcp;
 pub(crate) use real::{Client, Script, browser, real, runner, shot, skip, tool};

@@ -194,3 +194,9 @@ pub(crate) fn lines(
     });
     lines
 }
+
+/// Returns a port of the loopback that was free a moment ago.
+pub(crate) fn free_port() -> u16 {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.local_addr().unwrap().port()
+}

@@ -228,6 +228,13 @@ impl Script {
         self.stdin.write_all(b"go\n").unwrap();
     }
 
+    /// Sends it a line.
+    pub(crate) fn send_line(&mut self, text: &str) {
+        self.stdin
+            .write_all(format!("{text}\n").as_bytes())
+            .unwrap();
+    }
+
     /// Everything it said so far.
     pub(crate) fn seen(&self, name: &str) -> Vec<&Value> {
         self.seen

@@ -7,7 +7,9 @@ use std::{
     sync::Arc,
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
-use toolgate_core::{Caller, Definition, Item, ItemKind, Json, Origin, RequestInfo};
+use toolgate_core::{
+    Caller, CallerAttributes, Definition, Item, ItemKind, Json, Origin, RequestInfo,
+};
 use toolgate_protocol::json::JsonLimits;
 
 /// Table of the store.
@@ -39,7 +41,7 @@ impl StoredApproval {
     pub(super) fn json(&self) -> Value {
         let (binding, item, seen) = (&self.binding, &self.item, &self.request_info);
         json!({
-            "caller": binding.caller.name(), "holder": binding.generation, "view": binding.caller.view(), "server": &*binding.server, "tool": binding.tool,
+            "caller": binding.caller.name(), "holder": binding.generation, "view": binding.caller.view(), "attributes": stored_attributes(&binding.caller), "server": &*binding.server, "tool": binding.tool,
             "definition": binding.definition, "arguments": binding.arguments, "policy": &*binding.policy,
             "text": self.arguments.as_str(), "edit": self.edited_arguments.as_ref().map(Json::as_str),
             "item": {"kind": item.kind().as_str(), "def": item.def.json().as_str(), "local": item.local_name, "trusted": item.origin.trusted},
@@ -153,11 +155,21 @@ pub(super) fn from_unix_millis(value: &Value) -> Option<SystemTime> {
     UNIX_EPOCH.checked_add(Duration::from_millis(value.as_u64()?))
 }
 
+/// Returns the groups, roles and claims of a caller for a row; `None` if it has none.
+fn stored_attributes(caller: &Caller) -> Option<Value> {
+    let attributes = caller.attributes();
+    (!attributes.is_empty()).then(|| attributes.to_value())
+}
+
 /// Returns the caller of a stored row, with its key generation and its view if it has one.
 pub(super) fn stored_caller(name: &str, row: &Value) -> Caller {
     let caller = Caller::new(name);
     let caller = match row["holder"].as_u64() {
         Some(holder) => caller.with_generation(holder),
+        None => caller,
+    };
+    let caller = match row.get("attributes") {
+        Some(attributes) => caller.with_attributes(CallerAttributes::from_value(attributes)),
         None => caller,
     };
     match row["view"].as_str() {

@@ -123,17 +123,17 @@ impl ApprovalIndex {
         &self,
         binding: &ApprovalBinding,
         slot: Option<ApprovalSlot<'_>>,
-        limits: &ApprovalLimits,
     ) -> Option<Error> {
         let over = |slip: &&PendingApproval| {
             slot.is_some_and(|slot| slot.id == &*slip.id)
                 && slip.stored.binding == *binding
                 && slip.status() == ApprovalStatus::Expired
         };
-        self.approvals.iter().find(over)?;
+        let stored = &self.approvals.iter().find(over)?.stored;
+        let life = stored.expires_at.duration_since(stored.requested_at);
         let text = format!(
             "refused: nobody approved this call within {}; call again to request a new approval",
-            humanize::duration(limits.approval_lifetime)
+            humanize::duration(life.unwrap_or_default())
         );
         Some(Error::new(ErrorKind::Refused(RefusalReason::Expired), text))
     }

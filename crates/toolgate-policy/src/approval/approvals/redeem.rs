@@ -60,7 +60,7 @@ impl ApprovalService {
                 {
                     return Ok(RedeemOutcome::Granted { why });
                 }
-                let expired = self.lock_index().expiry_error(binding, slot, &self.limits);
+                let expired = self.lock_index().expiry_error(binding, slot);
                 return expired.map_or(Ok(RedeemOutcome::NotApproved), Err);
             };
             // The approval is spent in the store first, so that two concurrent calls cannot both use it, in any
@@ -202,7 +202,7 @@ impl ApprovalService {
                 break id;
             }
         };
-        let now = self.now();
+        let (now, life) = (self.now(), self.limits.lifetime_of(call));
         let kept = StoredApproval {
             binding,
             item: item.clone(),
@@ -211,13 +211,13 @@ impl ApprovalService {
             request_info: call.request_info.without_transport_parts(),
             call: call.id.clone(),
             requested_at: now,
-            expires_at: now + self.limits.approval_lifetime,
+            expires_at: now + life,
             required_approvers: needs,
             approvers: Vec::new(),
             edited_arguments: None,
             status: ApprovalStatus::Pending,
         };
-        let slip = PendingApproval::new(id, 0, kept, (now, self.limits.approval_lifetime));
+        let slip = PendingApproval::new(id, 0, kept, (now, life));
         let arguments = slip.stored.arguments.as_str();
         let record = slip
             .record(ApprovalStatus::Pending.as_str())

@@ -196,7 +196,7 @@ impl ApprovalService {
         }
         // Read under the lock, so that older rows cannot overwrite newer ones.
         let approvals = self.store.entries(codec::APPROVALS_TABLE);
-        let times = (self.now(), self.limits.approval_lifetime);
+        let times = (self.now(), self.limits.max_lifetime());
         book.merge_approvals(approvals, times);
         book.grants.sync(self.store.as_ref());
         book.store_changes = Some(now);
@@ -216,7 +216,7 @@ impl ApprovalService {
         });
         let clock = self.store.clock();
         let gone = self.lock_index().evict_ended(
-            self.limits.approval_lifetime,
+            self.limits.max_lifetime(),
             ApprovalService::MAX_APPROVALS_IN_MEMORY,
             clock,
         );

@@ -6,7 +6,7 @@ use std::{
     sync::Arc,
     time::{Duration, SystemTime},
 };
-use toolgate_core::{Error, Item, Json, RequestInfo};
+use toolgate_core::{Call, Error, Item, Json, RequestInfo};
 
 /// Limits of the approval service: lifetimes and numbers of pending approvals and grants.
 #[derive(Clone, Copy, Debug)]
@@ -14,6 +14,9 @@ use toolgate_core::{Error, Item, Json, RequestInfo};
 pub struct ApprovalLimits {
     /// Time in which an approval can be decided and used by its call. Default: 600 s.
     pub approval_lifetime: Duration,
+    /// Time in which an approval can be decided and used by a call that can run as a task, so that its caller comes back
+    /// later. Default: 600 s.
+    pub task_approval_lifetime: Duration,
     /// Maximum number of pending approvals per caller. Default: 16.
     pub max_pending_per_caller: usize,
     /// Maximum number of pending approvals in total. Default: 256.
@@ -26,11 +29,27 @@ pub struct ApprovalLimits {
     pub max_grant_lifetime: Duration,
 }
 
+impl ApprovalLimits {
+    /// Returns the lifetime of the approval of a call.
+    pub(super) fn lifetime_of(&self, call: &Call) -> Duration {
+        match call.task_control.is_supported() {
+            true => self.task_approval_lifetime,
+            false => self.approval_lifetime,
+        }
+    }
+
+    /// Returns the longest lifetime of an approval.
+    pub(super) fn max_lifetime(&self) -> Duration {
+        self.approval_lifetime.max(self.task_approval_lifetime)
+    }
+}
+
 impl Default for ApprovalLimits {
-    /// Returns the default limits: 600 s, 16 per caller, 256 in total, 1,000 grants, 8 hours, 366 days.
+    /// Returns the default limits: 600 s, 600 s, 16 per caller, 256 in total, 1,000 grants, 8 hours, 366 days.
     fn default() -> ApprovalLimits {
         ApprovalLimits {
             approval_lifetime: Duration::from_secs(600),
+            task_approval_lifetime: Duration::from_secs(600),
             max_pending_per_caller: 16,
             max_pending: 256,
             max_grants: 1000,
