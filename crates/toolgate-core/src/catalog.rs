@@ -4,7 +4,7 @@ use crate::{
     DefinitionNote, DefinitionPin, ItemNote, NoteAction,
     note::{HIDDEN_BY_CONFIG, MAX_NOTES_PER_ITEM, MAX_NOTES_PER_LIST},
 };
-use ahash::AHashMap;
+use foldhash::HashMap as FoldHashMap;
 use std::{
     any::{Any, TypeId},
     fmt,
@@ -393,7 +393,7 @@ pub struct Catalog(Arc<CatalogSnapshot>);
 struct CatalogSnapshot {
     items: Vec<Arc<Item>>,
     /// Position of each item by name; every call uses it.
-    index: AHashMap<String, usize>,
+    index: FoldHashMap<String, usize>,
     missing_servers: Vec<String>,
     server_instructions: Vec<ServerInstructions>,
     /// Notes on dropped definitions and on the list itself.
@@ -539,7 +539,7 @@ impl Catalog {
 
     /// Returns the same catalog with these notes, limited to the first [`MAX_NOTES_PER_LIST`] of each server.
     pub fn with_notes(self, mut notes: Vec<DefinitionNote>) -> Catalog {
-        let mut counts = AHashMap::<Arc<str>, usize>::new();
+        let mut counts = FoldHashMap::<Arc<str>, usize>::default();
         notes.retain(|note| {
             let count = counts.entry(note.server.clone()).or_default();
             *count += 1;

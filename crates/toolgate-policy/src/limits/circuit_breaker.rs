@@ -1,7 +1,7 @@
 //! Circuit breaker of each server: stops calls to a server that keeps failing, and tries again after a pause.
 
 use crate::humanize;
-use ahash::AHashMap;
+use foldhash::HashMap as FoldHashMap;
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
@@ -42,7 +42,7 @@ pub struct CircuitBreaker {
     circuits: Arc<Mutex<ServerCircuits>>,
 }
 
-type ServerCircuits = AHashMap<Arc<str>, CircuitState>;
+type ServerCircuits = FoldHashMap<Arc<str>, CircuitState>;
 
 /// State of a server with failures. A server without an entry has none.
 struct CircuitState {

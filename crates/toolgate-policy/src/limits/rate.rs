@@ -11,8 +11,8 @@ use crate::{
     access::names::{self, ItemNames},
     humanize,
 };
-use ahash::AHashMap;
 use fleet::SharedBuckets;
+use foldhash::HashMap as FoldHashMap;
 use std::{
     borrow::Cow,
     collections::HashMap,
@@ -116,7 +116,7 @@ const DEFAULT_POSITION: usize = usize::MAX;
 #[derive(Default)]
 struct BucketTable {
     /// Looked up on each call with keys from inside the process: a fast hash with a random seed suffices.
-    buckets: AHashMap<BucketKey, TokenBucket>,
+    buckets: FoldHashMap<BucketKey, TokenBucket>,
     /// Buckets that other gateways can borrow from, by the name that all gateways use.
     shared: SharedBuckets,
 }

@@ -2,7 +2,7 @@
 
 use super::{canonical::digest_of, row::PinRow};
 use crate::{StateStore, WriteOutcome, WritePrecondition};
-use ahash::AHashMap;
+use foldhash::HashMap as FoldHashMap;
 use std::{
     collections::{HashMap, HashSet},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -28,7 +28,7 @@ pub(super) struct PinTable {
 #[derive(Default)]
 struct PinCache {
     /// Rows by key; every call reads one.
-    rows: AHashMap<String, CachedPinRow>,
+    rows: FoldHashMap<String, CachedPinRow>,
     /// Number of rows by key prefix (server and identity).
     count: HashMap<String, usize>,
     /// Counter of changes of `rows`.

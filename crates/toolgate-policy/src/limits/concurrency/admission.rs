@@ -1,7 +1,7 @@
 //! Admission limit: bounds running and queued calls together.
 
 use super::ConcurrencyLimits;
-use ahash::AHashMap;
+use foldhash::HashMap as FoldHashMap;
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
@@ -23,7 +23,7 @@ const IDLE_CALLERS_RETAINED: usize = 64;
 
 #[derive(Default)]
 struct AdmittedCalls {
-    by_caller: AHashMap<LimitSubject, usize>,
+    by_caller: FoldHashMap<LimitSubject, usize>,
     total: usize,
 }
 

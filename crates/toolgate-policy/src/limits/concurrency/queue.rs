@@ -6,7 +6,7 @@
 //! queued one.
 
 use super::ConcurrencyLimits;
-use ahash::AHashMap;
+use foldhash::HashMap as FoldHashMap;
 use std::{
     collections::{HashMap, VecDeque},
     fmt,
@@ -77,14 +77,14 @@ struct QueuedCall {
 ///
 /// Read on every call and never exposed, so the hash is a fast seeded one. Idle keys may stay for a while, as most
 /// return immediately.
-struct RunningCounts<K>(AHashMap<K, usize>);
+struct RunningCounts<K>(FoldHashMap<K, usize>);
 
 /// Number of idle keys that may stay in the table.
 const IDLE_KEYS_RETAINED: usize = 64;
 
 impl<K> Default for RunningCounts<K> {
     fn default() -> RunningCounts<K> {
-        RunningCounts(AHashMap::new())
+        RunningCounts(FoldHashMap::default())
     }
 }
 

@@ -5,7 +5,7 @@
 //! than one gateway alone would. Without messages, each gateway keeps its part.
 
 use super::{BucketKey, BucketTable, RateLimiter, RateQuota, TokenBucket};
-use ahash::AHashMap;
+use foldhash::HashMap as FoldHashMap;
 use ring::digest::{Context, SHA256};
 use serde_json::{Value, json};
 use std::{
@@ -36,7 +36,7 @@ pub struct RateSharing {
     send: RateMessageSender,
     next_request: AtomicU64,
     /// Requests of this gateway, with their time.
-    requests: Mutex<AHashMap<u64, OpenRequest>>,
+    requests: Mutex<FoldHashMap<u64, OpenRequest>>,
 }
 
 /// Request for tokens whose answers may still come.
@@ -58,10 +58,10 @@ impl fmt::Debug for RateSharing {
 /// Buckets by the name that all gateways use for them.
 #[derive(Default)]
 pub(super) struct SharedBuckets {
-    keys: AHashMap<String, BucketKey>,
-    names: AHashMap<BucketKey, String>,
+    keys: FoldHashMap<String, BucketKey>,
+    names: FoldHashMap<BucketKey, String>,
     /// Buckets that no call of this gateway has used.
-    foreign: AHashMap<String, TokenBucket>,
+    foreign: FoldHashMap<String, TokenBucket>,
 }
 
 impl SharedBuckets {
@@ -84,7 +84,7 @@ impl RateSharing {
         }
     }
 
-    fn requests(&self) -> std::sync::MutexGuard<'_, AHashMap<u64, OpenRequest>> {
+    fn requests(&self) -> std::sync::MutexGuard<'_, FoldHashMap<u64, OpenRequest>> {
         self.requests.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
