@@ -1,7 +1,7 @@
 //! Requests in flight with one peer, in both directions. A state machine without I/O and clock.
 
 use crate::message::{Id, IdKey};
-use std::collections::{BTreeMap, HashMap, btree_map::Entry};
+use std::collections::HashMap;
 
 /// Table of the JSON-RPC requests in flight with one peer, sent and received. A `T` waits for a reply; an `R` executes
 /// a request that the peer sent.
@@ -9,8 +9,8 @@ use std::collections::{BTreeMap, HashMap, btree_map::Entry};
 pub struct RequestTable<T, R> {
     next_id: u64,
     sent: HashMap<i64, T>,
-    /// Bounded to so few entries that a tree is faster than a hash table.
-    received: BTreeMap<IdKey, R>,
+    /// Sorted by id. Bounded to so few entries that a search is faster than a hash table.
+    received: Vec<(IdKey, R)>,
     max_received: usize,
 }
 
@@ -29,7 +29,7 @@ impl<T, R> RequestTable<T, R> {
         RequestTable {
             next_id: 1,
             sent: HashMap::new(),
-            received: BTreeMap::new(),
+            received: Vec::new(),
             max_received: limit,
         }
     }
@@ -81,11 +81,12 @@ impl<T, R> RequestTable<T, R> {
     /// Returns a [`RequestTableError`] if the request must not be executed.
     pub fn accept(&mut self, id: &Id, working: R) -> Result<(), RequestTableError> {
         let full = self.received.len() >= self.max_received;
-        match self.received.entry(id.key()) {
-            Entry::Occupied(_) => Err(RequestTableError::Duplicate),
-            Entry::Vacant(_) if full => Err(RequestTableError::TooMany),
-            Entry::Vacant(free) => {
-                free.insert(working);
+        let id = id.key();
+        match self.position(&id) {
+            Ok(_) => Err(RequestTableError::Duplicate),
+            Err(_) if full => Err(RequestTableError::TooMany),
+            Err(at) => {
+                self.received.insert(at, (id, working));
                 Ok(())
             }
         }
@@ -94,23 +95,34 @@ impl<T, R> RequestTable<T, R> {
     /// Removes a request that the peer sent, once its worker has completed. `None` means that the request was cancelled
     /// before, so no reply may be sent.
     pub fn finish(&mut self, id: &Id) -> Option<R> {
-        self.received.remove(&id.key())
+        self.remove(id)
     }
 
     /// Cancels a request that the peer sent, and returns its worker, to abort it. Returns `None` for an unknown or
     /// completed request, whose cancellation is ignored.
     pub fn cancel(&mut self, id: &Id) -> Option<R> {
-        self.received.remove(&id.key())
+        self.remove(id)
     }
 
     /// Removes all requests in flight that the peer sent, and returns their workers, to abort them in a shutdown.
     pub fn drain_workers(&mut self) -> Vec<R> {
-        std::mem::take(&mut self.received).into_values().collect()
+        let received = std::mem::take(&mut self.received).into_iter();
+        received.map(|(_, working)| working).collect()
     }
 
     /// Returns the number of requests in flight that the peer sent.
     pub fn received_count(&self) -> usize {
         self.received.len()
+    }
+
+    fn remove(&mut self, id: &Id) -> Option<R> {
+        let at = self.position(&id.key()).ok()?;
+        Some(self.received.remove(at).1)
+    }
+
+    /// Returns the position of a request that the peer sent, or the one at which it belongs.
+    fn position(&self, id: &IdKey) -> Result<usize, usize> {
+        self.received.binary_search_by(|(key, _)| key.cmp(id))
     }
 }
 

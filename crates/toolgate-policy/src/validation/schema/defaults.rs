@@ -3,7 +3,6 @@
 use super::position::{self, get_mut};
 use super::reference::percent_decode;
 use serde_json::{Map, Value};
-use std::collections::BTreeSet;
 
 /// Schemas in which the default of one property is looked for.
 const MAX_SCHEMAS: usize = 16;
@@ -22,14 +21,14 @@ pub(super) fn optional(tree: &Value) -> Option<Value> {
     for (one, filled) in filled {
         let schema = get_mut(&mut relaxed, &one.path)?;
         if let Some(Value::Array(names)) = schema.get_mut("required") {
-            names.retain(|name| name.as_str().is_none_or(|name| !filled.contains(name)));
+            names.retain(|name| name.as_str().is_none_or(|name| !filled.contains(&name)));
         }
     }
     Some(relaxed)
 }
 
 /// Required members with a default.
-fn filled<'a>(schema: &'a Map<String, Value>, root: &Value) -> BTreeSet<&'a str> {
+fn filled<'a>(schema: &'a Map<String, Value>, root: &Value) -> Vec<&'a str> {
     let names = schema.get("required").and_then(Value::as_array);
     let names = names.into_iter().flatten().filter_map(Value::as_str);
     let properties = schema.get("properties");

@@ -2,7 +2,6 @@
 
 use super::{merge, traverse};
 use serde_json::{Map, Value};
-use std::collections::{BTreeSet, HashMap};
 
 /// Maximum size of a definition that is inlined in more than one place, in bytes.
 const MAX_INLINED_BYTES: usize = 200;
@@ -41,15 +40,16 @@ fn remove(root: &mut Value, name: &str) {
 }
 
 fn remove_unused(root: &mut Value) {
-    let mut used = BTreeSet::new();
+    let mut used = Vec::new();
     let mut top = root.clone();
     if let Value::Object(top) = &mut top {
         top.remove("$defs");
     }
     let mut waiting: Vec<String> = targets(&top);
     while let Some(name) = waiting.pop() {
-        if used.insert(name.clone()) {
+        if !used.contains(&name) {
             waiting.extend(root["$defs"].get(&name).map(targets).unwrap_or_default());
+            used.push(name);
         }
     }
     let names: Vec<String> = match root.get("$defs").and_then(Value::as_object) {
@@ -79,13 +79,14 @@ fn count(root: &Value, name: &str) -> usize {
 
 /// Returns whether the definition `from` refers to `to`, directly or indirectly.
 fn reaches(root: &Value, from: &str, to: &str) -> bool {
-    let (mut seen, mut waiting) = (BTreeSet::new(), vec![from.to_owned()]);
+    let (mut seen, mut waiting) = (Vec::new(), vec![from.to_owned()]);
     while let Some(name) = waiting.pop() {
         for target in root["$defs"].get(&name).map(targets).unwrap_or_default() {
             if target == to {
                 return true;
             }
-            if seen.insert(target.clone()) {
+            if !seen.contains(&target) {
+                seen.push(target.clone());
                 waiting.push(target);
             }
         }
@@ -95,16 +96,17 @@ fn reaches(root: &Value, from: &str, to: &str) -> bool {
 
 /// Sorts the definitions so that each comes after those it refers to: its size is then known when it is needed.
 fn inner_first(root: &Value, names: &[String]) -> Vec<String> {
-    fn visit(root: &Value, name: &str, done: &mut HashMap<String, ()>, order: &mut Vec<String>) {
-        if done.insert(name.to_owned(), ()).is_some() {
+    fn visit(root: &Value, name: &str, done: &mut Vec<String>, order: &mut Vec<String>) {
+        if done.iter().any(|one| one == name) {
             return;
         }
+        done.push(name.to_owned());
         for target in root["$defs"].get(name).map(targets).unwrap_or_default() {
             visit(root, &target, done, order);
         }
         order.push(name.to_owned());
     }
-    let (mut done, mut order) = (HashMap::new(), Vec::new());
+    let (mut done, mut order) = (Vec::new(), Vec::new());
     for name in names {
         visit(root, name, &mut done, &mut order);
     }

@@ -2,7 +2,6 @@
 
 use super::traverse;
 use serde_json::{Map, Value, json};
-use std::collections::BTreeSet;
 
 /// Replaces a reference at the root with the definition.
 pub(super) fn inline_root(mut schema: Value) -> Value {
@@ -76,7 +75,8 @@ const NOT_AN_OBJECT: &str = "tool arguments are a JSON object, but this type is 
 #[derive(Default)]
 struct ObjectShape {
     properties: Map<String, Value>,
-    required: BTreeSet<String>,
+    /// Required members, sorted and unique.
+    required: Vec<String>,
     closed: bool,
     description: Option<String>,
     /// One line of description for each variant.
@@ -119,9 +119,11 @@ impl ObjectShape {
             .cloned()
             .unwrap_or_default();
         let required = list(schema, "required").iter();
-        let required: BTreeSet<String> = required
+        let mut required: Vec<String> = required
             .filter_map(|r| r.as_str().map(str::to_owned))
             .collect();
+        required.sort();
+        required.dedup();
         let closed = ["additionalProperties", "unevaluatedProperties"]
             .iter()
             .any(|key| schema.get(key) == Some(&json!(false)));
@@ -162,6 +164,8 @@ impl ObjectShape {
             self.properties.entry(name).or_insert(property);
         }
         self.required.extend(other.required);
+        self.required.sort();
+        self.required.dedup();
         self.closed |= other.closed;
         self.variant_lines.extend(other.variant_lines);
     }
