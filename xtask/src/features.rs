@@ -6,9 +6,10 @@ use crate::report::Report;
 use crate::run::{cargo, must, target};
 
 /// Features of the crate `toolgate`, all of which are on by default.
-const FEATURES: [&str; 12] = [
+const FEATURES: [&str; 14] = [
     "audit",
     "auth",
+    "client",
     "full-json-schema",
     "full-regex",
     "full-uri",
@@ -19,6 +20,7 @@ const FEATURES: [&str; 12] = [
     "skills",
     "spawn",
     "stdio",
+    "tasks",
 ];
 
 /// Combinations that `cargo xtask test` checks: nothing, and a small server over each transport.

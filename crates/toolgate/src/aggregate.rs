@@ -17,6 +17,7 @@ use futures_util::future::join_all;
 pub use links::LinkLimits;
 use links::{GivenResourceLink, ResourceLinkMemory};
 use member_catalog::{ItemRoute, MemberCatalog, MemberNaming};
+#[cfg(feature = "client")]
 pub(crate) use names::{NameLimits, WireNames};
 pub use names::{NameRules, PrefixError};
 pub use overrides::{DefinitionOverride, DefinitionOverrides};

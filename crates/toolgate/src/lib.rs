@@ -17,6 +17,7 @@
 //! | --- | --- | --- |
 //! | `stdio` | [`stdio()`] | |
 //! | `http-server` | [`http()`] | |
+//! | `client` | [`Client`]: clients, also in the same process | |
 //! | `http-client` | [`Client::connect`] | |
 //! | `spawn` | [`Client::spawn`]: servers as child processes | |
 //! | `auth` | [`auth`]: OAuth for both sides | |
@@ -27,6 +28,7 @@
 //! | `full-uri` | resource URIs as the URL Standard reads them | requests for other than plain URIs are rejected |
 //! | `secret-rule-files` | [`SecretRules::parse`](policy::SecretRules::parse): your own rules for secrets | only the built-in rules |
 //! | `skills` | skills of servers and clients | `Server::build` rejects a skill; a client blocks its `SKILL.md` |
+//! | `tasks` | [`Tool::task`]: calls that become tasks | no server offers tasks |
 //!
 //! Plain keywords are `type`, `enum`, `const`, `properties`, `required`, `additionalProperties`, `items`, `allOf`, `anyOf`,
 //! `oneOf`, `not`, the limits of numbers and counts, and annotations such as `description` and `format` (2020-12).
@@ -39,10 +41,12 @@
         unix,
         feature = "audit",
         feature = "auth",
+        feature = "client",
         feature = "http-client",
         feature = "http-server",
         feature = "spawn",
-        feature = "stdio"
+        feature = "stdio",
+        feature = "tasks"
     )),
     allow(dead_code, reason = "parts that only some transports use")
 )]
@@ -55,6 +59,7 @@ pub mod __fuzz;
 #[path = "private/mod.rs"]
 pub mod __private;
 pub mod aggregate;
+#[cfg(feature = "client")]
 pub mod client;
 pub mod edge;
 pub mod guide;
@@ -70,6 +75,7 @@ mod seal;
 mod serve;
 pub mod transport;
 
+#[cfg(feature = "client")]
 pub use client::{CallResult, Client};
 pub use handlers::{
     Cx, HandlerExit, Prompt, Resource, ResourceTemplate, Server, Structured, Tool, ToolError,

@@ -97,7 +97,11 @@ pub(super) const TERMS: &[(&str, &[&str])] = &[
     ("step-up", &["handle_forbidden", "count_step_up"]),
     (
         "subscription",
-        &["ChangeNotifier", "SubscriptionCounts", "TaskSubscription"],
+        &[
+            "ChangeNotifier",
+            "SubscriptionCounts",
+            "TaskSubscription@edge/tasks/subscriptions.rs",
+        ],
     ),
     ("token bucket", &["TokenBucket"]),
     ("token exchange", &["TokenExchange"]),

@@ -27,6 +27,11 @@ mod skills;
 pub mod standard;
 mod stateless;
 pub mod stdio;
+mod task_options;
+#[cfg(feature = "tasks")]
+mod tasks;
+#[cfg(not(feature = "tasks"))]
+#[path = "no_tasks.rs"]
 mod tasks;
 
 pub use in_process::call_in_process;
@@ -37,4 +42,6 @@ pub use protocol_server::{
     ServerLimits,
 };
 pub use responder::QueueLimits;
-pub use tasks::{TaskLimits, TaskOffer, TaskView};
+#[cfg(feature = "tasks")]
+pub use task_options::TaskView;
+pub use task_options::{TaskLimits, TaskOffer};

@@ -8,10 +8,7 @@ use super::{
     tasks::SessionTasks,
 };
 use futures_util::FutureExt;
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::{sync::mpsc, task::AbortHandle};
 use toolgate_core::{Caller, ChangeFilter, ChangeSet, ChangeStream, Error};
 use toolgate_protocol::{
@@ -41,8 +38,8 @@ pub(super) struct ChangeNotifier {
 
 #[derive(Default)]
 struct SubscriptionState {
-    /// Subscribed resources, each with its memory permit.
-    uris: BTreeMap<String, MemoryPermit>,
+    /// Subscribed resources, sorted, each with its memory permit.
+    uris: Vec<(String, MemoryPermit)>,
     stream: Option<NotificationTask>,
 }
 
@@ -69,7 +66,7 @@ impl ChangeNotifier {
             server,
             caller,
             dialect,
-            tasks: has_tasks.then(Arc::default),
+            tasks: SessionTasks::new(has_tasks),
             received_lists: ReceivedLists::default(),
             state: Mutex::default(),
             resubscribe_lock: tokio::sync::Mutex::default(),
@@ -120,7 +117,7 @@ impl ChangeNotifier {
 
     /// Unsubscribes from a resource (`resources/unsubscribe`).
     pub(super) async fn unsubscribe(&self, uri: &str) -> Result<(), RpcError> {
-        self.state().uris.remove(uri);
+        self.state().remove(uri);
         self.resubscribe().await
     }
 
@@ -142,7 +139,12 @@ impl ChangeNotifier {
 
     async fn open_changes(&self) -> Result<ChangeStream, Error> {
         let mut want = ChangeFilter::all_lists(self.caller.clone());
-        want.uris = self.state().uris.keys().cloned().collect();
+        want.uris = self
+            .state()
+            .uris
+            .iter()
+            .map(|(uri, _)| uri.clone())
+            .collect();
         Ok(self
             .server
             .service
@@ -216,11 +218,24 @@ impl ChangeNotifier {
 impl SubscriptionState {
     /// Adds a subscription. Returns false at the limit.
     fn add(&mut self, uri: String, claim: MemoryPermit, most: usize) -> bool {
-        let fits = self.uris.len() < most || self.uris.contains_key(&uri);
-        if fits {
-            self.uris.insert(uri, claim);
+        match self.position(&uri) {
+            Ok(at) => self.uris[at].1 = claim,
+            Err(_) if self.uris.len() >= most => return false,
+            Err(at) => self.uris.insert(at, (uri, claim)),
         }
-        fits
+        true
+    }
+
+    fn remove(&mut self, uri: &str) {
+        if let Ok(at) = self.position(uri) {
+            self.uris.remove(at);
+        }
+    }
+
+    /// Returns the position of a subscription, or the one at which it belongs.
+    fn position(&self, uri: &str) -> Result<usize, usize> {
+        self.uris
+            .binary_search_by(|(known, _)| known.as_str().cmp(uri))
     }
 }
 

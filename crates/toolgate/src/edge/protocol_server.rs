@@ -1,7 +1,7 @@
 //! State that all protocol servers share: the service, its limits, and the log of rejections.
 
 use super::{
-    QueueLimits, TaskLimits, TaskOffer, TaskView,
+    QueueLimits, TaskLimits, TaskOffer,
     page_cache::ListPageCache,
     responder::{OutgoingFrames, Responder},
     stateless::ClientMetadataCache,
@@ -11,7 +11,7 @@ use crate::seal::Seal;
 use std::{net::IpAddr, sync::Arc, time::Duration};
 use tokio::sync::watch;
 use toolgate_core::{BoxFuture, Caller, CancelReason, Error, OperationObserver, Service};
-use toolgate_policy::{StateClock, StateStore};
+use toolgate_policy::StateClock;
 use toolgate_protocol::{
     dialect::Dialect,
     json::{Json, JsonLimits, ObjectWriter},
@@ -409,12 +409,19 @@ impl ProtocolServer {
     }
 
     /// Returns whether a tool can be called as a task.
+    #[cfg_attr(
+        not(feature = "tasks"),
+        expect(unused_variables, reason = "no call becomes a task")
+    )]
     pub(crate) fn task_support(&self, tool: &Definition) -> TaskSupport {
         match self.offered.tasks {
             TaskOffer::None => TaskSupport::Forbidden,
+            #[cfg(feature = "tasks")]
             TaskOffer::Marked => TaskSupport::of(tool),
+            #[cfg(feature = "tasks")]
             TaskOffer::Every if TaskSupport::is_forbidden_by(tool) => TaskSupport::Forbidden,
             // An upstream server may require a task for each call of the tool. That concerns only the connection to it.
+            #[cfg(feature = "tasks")]
             TaskOffer::Every => TaskSupport::Optional,
         }
     }
@@ -449,9 +456,10 @@ impl ProtocolServer {
     /// completed ones keep their result, running ones have `failed`.
     ///
     /// Tasks of a connection that ends with its process, for example stdio, are not stored.
+    #[cfg(feature = "tasks")]
     pub fn with_task_store(
         self,
-        store: Arc<dyn StateStore>,
+        store: Arc<dyn toolgate_policy::StateStore>,
         process: &str,
         is_gone: impl Fn(&str) -> bool,
     ) -> ProtocolServer {
@@ -463,16 +471,19 @@ impl ProtocolServer {
     /// Recovers tasks of ended processes that still run at an upstream server, and follows them to their end. Call it
     /// once, when the service can be called, on the runtime that will run them. Tasks that cannot be recovered have
     /// `failed`.
+    #[cfg(feature = "tasks")]
     pub async fn recover_tasks(self: &Arc<ProtocolServer>) {
         crate::edge::tasks::recover_tasks(self).await;
     }
 
     /// Returns all tasks of this server, running and ended, the oldest first.
-    pub fn tasks(&self) -> Vec<TaskView> {
+    #[cfg(feature = "tasks")]
+    pub fn tasks(&self) -> Vec<super::TaskView> {
         self.tasks.views()
     }
 
     /// Cancels the task that a call became, by the call's id. Returns false if there is no running one.
+    #[cfg(feature = "tasks")]
     pub fn cancel_task(&self, call: &str) -> bool {
         self.tasks.cancel(call)
     }

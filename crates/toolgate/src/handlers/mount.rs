@@ -3,7 +3,7 @@
 use super::{BuildError, ItemRegistry, build, service::HandlerService};
 use crate::{
     aggregate::{Aggregate, AggregateMember, DefinitionOverrides},
-    edge::{ServerCapabilities, TaskOffer},
+    edge::ServerCapabilities,
 };
 use std::sync::Arc;
 use toolgate_core::{
@@ -94,10 +94,7 @@ pub(super) fn join_offers(
         prompts: one.prompts || other.prompts,
         completions: one.completions || other.completions,
         list_changed: one.list_changed || other.list_changed,
-        tasks: match (one.tasks, other.tasks) {
-            (TaskOffer::None, TaskOffer::None) => TaskOffer::None,
-            _ => TaskOffer::Marked,
-        },
+        tasks: one.tasks.or(other.tasks),
         skills: one.skills || other.skills,
         extensions: any.then(|| extensions.finish()),
     }

@@ -536,16 +536,12 @@ impl Server {
             prompts: !self.items.prompts.is_empty(),
             completions: self.completions,
             list_changed: true,
-            tasks: if self
-                .items
-                .tools
-                .iter()
-                .any(|t| t.support() != TaskSupport::Forbidden)
-            {
-                TaskOffer::Marked
-            } else {
-                TaskOffer::None
-            },
+            tasks: TaskOffer::marked(
+                self.items
+                    .tools
+                    .iter()
+                    .any(|t| t.support() != TaskSupport::Forbidden),
+            ),
             skills,
             extensions: (!self.extensions.is_empty()).then(|| extensions.finish()),
         })

@@ -213,6 +213,7 @@ impl Tool {
     ///
     /// Specification: [tasks](https://modelcontextprotocol.io/extensions/tasks/overview),
     /// [tasks of 2025-11-25](https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/tasks).
+    #[cfg(feature = "tasks")]
     pub fn task(mut self, support: TaskSupport) -> Tool {
         self.draft
             .set_nested("execution", "taskSupport", support.as_str());

@@ -32,6 +32,11 @@ struct WatchedTask {
 }
 
 impl SessionTasks {
+    /// Creates the tasks of a session, if it has any.
+    pub(crate) fn new(has_tasks: bool) -> Option<Arc<SessionTasks>> {
+        has_tasks.then(Arc::default)
+    }
+
     /// Adds a task. Its status is reported after the client has received the task.
     pub(super) fn add(&self, task: &Arc<ServerTask>) {
         let mut tasks = self.tasks();
