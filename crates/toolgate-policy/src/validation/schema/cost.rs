@@ -11,7 +11,7 @@ use super::{
     regex_cost,
 };
 use serde_json::{Map, Value};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 /// Maximum number of subschemas that may examine one location.
 const MAX_SUBSCHEMAS_PER_SITE: u64 = 20_000;
@@ -38,8 +38,8 @@ const HASH_COLLISION_NANOS: u64 = 2;
 /// Nanoseconds to look up a member name, or to skip a value that no subschema examines.
 const MEMBER_NANOS: u64 = 20;
 
-/// Number of times that each subschema examines a location, by the rank of the subschema.
-type SubschemaCounts = BTreeMap<usize, u64>;
+/// Number of times that each subschema examines a location, sorted by the rank of the subschema.
+type SubschemaCounts = Vec<(usize, u64)>;
 
 /// The bounds on checking a value.
 pub(super) struct CheckEstimate {
@@ -240,7 +240,7 @@ pub(super) fn of(graph: &SchemaGraph<'_>, edges: &ReferenceEdges) -> Result<Chec
             cost,
         });
     };
-    let first = count.spread(SubschemaCounts::from([(root, 1)]));
+    let first = count.spread(vec![(root, 1)]);
     let mut level = vec![sites.intern(first).0];
     for depth in 0..MAX_VALUE_DEPTH {
         let most = level
@@ -282,7 +282,7 @@ fn too_much() -> String {
 #[derive(Default)]
 struct CostSites {
     counts: Vec<SubschemaCounts>,
-    known: BTreeMap<SubschemaCounts, usize>,
+    known: HashMap<SubschemaCounts, usize>,
     sites: Vec<CostSite>,
     names: usize,
 }
@@ -301,12 +301,12 @@ impl CostSites {
     }
 
     fn subschemas_at(&self, at: usize) -> u64 {
-        let looks = self.counts[at].values();
-        looks.fold(0, |sum: u64, n| sum.saturating_add(*n))
+        let looks = self.counts[at].iter();
+        looks.fold(0, |sum: u64, (_, n)| sum.saturating_add(*n))
     }
 
     fn fill(&mut self, at: usize, count: &CostEstimator<'_>) {
-        for (&rank, &n) in &self.counts[at] {
+        for &(rank, n) in &self.counts[at] {
             let part = &count.graph.parts[count.order[rank]];
             self.sites[at].add(part.schema, n);
         }
@@ -375,17 +375,17 @@ impl<'g> CostEstimator<'g> {
     }
 
     /// Follows references and combinators at one location.
-    fn spread(&mut self, mut waiting: SubschemaCounts) -> SubschemaCounts {
-        let mut done = SubschemaCounts::new();
-        while let Some((rank, n)) = waiting.pop_first() {
-            done.insert(rank, n);
+    fn spread(&mut self, mut looks: SubschemaCounts) -> SubschemaCounts {
+        let mut at = 0;
+        while let Some(&(rank, n)) = looks.get(at) {
+            // They have higher ranks, so they come later in the list.
             for to in &self.same[self.order[rank]] {
-                let sum = waiting.entry(self.rank[*to]).or_default();
-                *sum = sum.saturating_add(n);
+                add(&mut looks, self.rank[*to], n);
                 self.steps += 1;
             }
+            at += 1;
         }
-        done
+        looks
     }
 
     /// Returns the new locations one level deeper. Each member name has its own location, and items have another.
@@ -393,7 +393,7 @@ impl<'g> CostEstimator<'g> {
         let (mut items, mut members) = (SubschemaCounts::new(), SubschemaCounts::new());
         let mut named: HashMap<&str, SubschemaCounts> = HashMap::new();
         let graph = self.graph;
-        for (&rank, &n) in &sites.counts[at] {
+        for &(rank, n) in &sites.counts[at] {
             for (place, to) in &graph.parts[self.order[rank]].within {
                 let looks = match place {
                     SubschemaRelation::Items => &mut items,
@@ -432,8 +432,10 @@ impl<'g> CostEstimator<'g> {
 }
 
 fn add(looks: &mut SubschemaCounts, rank: usize, n: u64) {
-    let sum = looks.entry(rank).or_default();
-    *sum = sum.saturating_add(n);
+    match looks.binary_search_by_key(&rank, |(known, _)| *known) {
+        Ok(at) => looks[at].1 = looks[at].1.saturating_add(n),
+        Err(at) => looks.insert(at, (rank, n)),
+    }
 }
 
 fn order(same: &[Vec<usize>]) -> Result<Vec<usize>, String> {

@@ -161,7 +161,7 @@ fn names(value: &Value) -> Option<Vec<String>> {
     let names: Vec<String> = names
         .map(|name| name.as_str().map(str::to_owned))
         .collect::<Option<_>>()?;
-    let mut sorted: Vec<&String> = names.iter().collect();
+    let mut sorted: Vec<&str> = names.iter().map(String::as_str).collect();
     sorted.sort_unstable();
     let differ = sorted.windows(2).all(|two| two[0] != two[1]);
     differ.then_some(names)
