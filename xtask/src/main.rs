@@ -55,8 +55,10 @@ const USAGE: &str = "usage: cargo xtask check | test | install | docs | api | re
   features the Cargo features of the library, alone and in pairs
   platforms
            the library crates for Windows, macOS and WebAssembly, as far as the tools can be had
-  package  the crates as they are published, each built from its package, and a hello world from the packages alone,
-           with the size, crates and processor time of small servers beside rmcp; writes docs/footprint.md
+  package [--footprint]
+           the crates as they are published, each built from its package, and a hello world from the packages alone,
+           with the size, crates and processor time of small servers beside rmcp; writes docs/footprint.md;
+           --footprint only builds the small servers, from packages that are not built one by one
   dist [--verify] [--check] [--host-only]
            the release artifacts of the checked-out commit for Linux, in target/dist; --verify builds a second time
            elsewhere and compares all bytes, --check installs each artifact and uses it, --host-only builds for this
@@ -110,7 +112,10 @@ fn main() -> ExitCode {
         }
         "features" => features::all(&mut report),
         "platforms" => platforms::check(&mut report),
-        "package" => package::all(&mut report),
+        "package" => match std::env::args().nth(2).as_deref() {
+            Some("--footprint") => package::footprint(&mut report),
+            _ => package::all(&mut report),
+        },
         "dist" => match dist::DistOptions::read(std::env::args().skip(2)) {
             Ok(options) => dist::all(&mut report, options),
             Err(why) => {

@@ -7,7 +7,8 @@ mod manifest;
 mod servers;
 
 use crate::report::Report;
-use crate::run::{cargo, must, target};
+use crate::run::{cargo, command, must, target};
+use std::fs;
 
 pub(crate) use manifest::check_manifests;
 
@@ -25,5 +26,35 @@ pub(crate) fn all(report: &mut Report) {
     });
     report.step("hello world from the packages", || {
         hello::run(&target().join("package"))
+    });
+}
+
+/// Measures the small servers, from packages that are not built one by one.
+pub(crate) fn footprint(report: &mut Report) {
+    report.step("footprints of small servers", || {
+        must(cargo().args([
+            "publish",
+            "--workspace",
+            "--dry-run",
+            "--no-verify",
+            "--locked",
+            "--allow-dirty",
+        ]))?;
+        let packages = target().join("package");
+        // A dry run that builds nothing leaves the archives there.
+        let archives = packages.join("tmp-crate");
+        for entry in fs::read_dir(archives).map_err(|error| error.to_string())? {
+            let path = entry.map_err(|error| error.to_string())?.path();
+            if path.extension().is_some_and(|end| end == "crate") {
+                must(
+                    command("tar")
+                        .arg("-xzf")
+                        .arg(path)
+                        .arg("-C")
+                        .arg(&packages),
+                )?;
+            }
+        }
+        hello::measure(&packages)
     });
 }

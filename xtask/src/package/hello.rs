@@ -44,21 +44,41 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # Errors
 /// A package is missing, or the program does not build, prints something else, or exceeds a limit.
 pub(super) fn run(packages: &Path) -> Result<(), String> {
+    in_folder(|folder| {
+        let (library, patches) = copy_packages(folder, packages)?;
+        say_hello(folder, &library, &patches)?;
+        footprint::compare(folder, &library, &patches)
+    })
+}
+
+/// Writes the footprints of small servers into a page, without the program.
+///
+/// # Errors
+/// A server does not build or exceeds a limit.
+pub(super) fn measure(packages: &Path) -> Result<(), String> {
+    in_folder(|folder| {
+        let (library, patches) = copy_packages(folder, packages)?;
+        footprint::compare(folder, &library, &patches)
+    })
+}
+
+/// Runs a step in an empty folder, and removes it.
+fn in_folder(step: impl FnOnce(&Path) -> Result<(), String>) -> Result<(), String> {
     let folder = target().join("hello-world");
     // An interrupted run leaves it behind.
     if folder.exists() {
         fs::remove_dir_all(&folder).map_err(|error| error.to_string())?;
     }
-    let outcome = run_in(&folder, packages);
+    fs::create_dir_all(&folder).map_err(|error| error.to_string())?;
+    let outcome = step(&folder);
     fs::remove_dir_all(&folder).map_err(|error| error.to_string())?;
     outcome
 }
 
-fn run_in(folder: &Path, packages: &Path) -> Result<(), String> {
+/// Copies the unpacked packages beside the programs. Returns the version of the library, and the lines of a manifest
+/// that replace the packages of the registry.
+fn copy_packages(folder: &Path, packages: &Path) -> Result<(String, String), String> {
     let told = |error: std::io::Error| error.to_string();
-    let program = folder.join("hello");
-    fs::create_dir_all(program.join("src")).map_err(told)?;
-    fs::write(program.join("src/main.rs"), MAIN).map_err(told)?;
     let (mut library, mut patches) = (String::new(), String::from("\n[patch.crates-io]\n"));
     for entry in fs::read_dir(packages).map_err(told)? {
         let package = entry.map_err(told)?.path();
@@ -80,6 +100,15 @@ fn run_in(folder: &Path, packages: &Path) -> Result<(), String> {
             library = version.to_owned();
         }
     }
+    Ok((library, patches))
+}
+
+/// Builds and runs the program.
+fn say_hello(folder: &Path, library: &str, patches: &str) -> Result<(), String> {
+    let told = |error: std::io::Error| error.to_string();
+    let program = folder.join("hello");
+    fs::create_dir_all(program.join("src")).map_err(told)?;
+    fs::write(program.join("src/main.rs"), MAIN).map_err(told)?;
     let manifest = format!("{HEAD}toolgate = \"{library}\"\n{patches}");
     fs::write(program.join("Cargo.toml"), manifest).map_err(told)?;
     footprint::fetch(&program)?;
@@ -90,5 +119,5 @@ fn run_in(folder: &Path, packages: &Path) -> Result<(), String> {
             "the program prints {said:?} instead of \"hello world\""
         ));
     }
-    footprint::compare(folder, &library, &patches)
+    Ok(())
 }
