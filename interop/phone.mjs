@@ -57,6 +57,8 @@ try {
   let page = await open(job.link);
   await page.locator('#notify').tap();
   await page.waitForFunction(() => document.getElementById('notify').getAttribute('aria-pressed') === 'true');
+  // The button is pressed before the worker is active and the browser subscribed.
+  await page.waitForFunction(() => localStorage.getItem('test.subscribed') === '1');
   const secure = await page.evaluate(() => window.isSecureContext);
   const devtools = await context.newCDPSession(page);
   const registrations = new Map();
@@ -67,11 +69,15 @@ try {
   const { message } = JSON.parse(await line());
   const of = [...registrations.values()].find(one => one.scopeURL.startsWith(origin) && !one.isDeleted);
   await devtools.send('ServiceWorker.deliverPushMessage', { origin, registrationId: of.registrationId, data: JSON.stringify(message) });
-  const notification = await (await page.waitForFunction(async () => {
-    const worker = await navigator.serviceWorker.getRegistration('/console/sw.js');
-    const [one] = await worker.getNotifications();
-    return one && { title: one.title, body: one.body, tag: one.tag, url: one.data.url };
-  })).jsonValue();
+  // `waitForFunction` takes the promise of an asynchronous function for its result.
+  let notification = null;
+  for (const end = Date.now() + 60_000; !notification && Date.now() < end;) {
+    notification = await page.evaluate(async () => {
+      const worker = await navigator.serviceWorker.getRegistration('/console/sw.js');
+      const [one] = await worker.getNotifications();
+      return one ? { title: one.title, body: one.body, tag: one.tag, url: one.data.url } : null;
+    });
+  }
   say('shown', { notification });
 
   const [worker] = context.serviceWorkers();

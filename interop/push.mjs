@@ -25,12 +25,15 @@ try {
       const key = new Uint8Array(options.applicationServerKey);
       if (!options.userVisibleOnly || key.length !== 65 || key[0] !== 4) throw new Error('wrong options');
       made = { endpoint, toJSON: () => ({ endpoint, keys }), unsubscribe: async () => { made = null; return true; } };
+      window.subscribed = true;
       return made;
     };
   }, job);
   await page.goto(job.url, { waitUntil: 'domcontentloaded' });
   await page.locator('#notify').click();
   await page.waitForFunction(() => document.getElementById('notify').getAttribute('aria-pressed') === 'true');
+  // The button is pressed before the worker is active and the browser subscribed.
+  await page.waitForFunction(() => window.subscribed);
   say('subscribed');
 
   const devtools = await context.newCDPSession(page);

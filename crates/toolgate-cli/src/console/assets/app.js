@@ -144,8 +144,9 @@ on("pending", async (p) => {
     const n = new Notification("Approval needed: " + name, { body: "Requested by " + visText(p.caller), tag: p.id });
     n.onclick = () => { window.focus(); location.hash = "#/inbox/" + encodeURIComponent(p.id); n.close(); };
   } catch {
-    // Chrome on Android has the constructor and throws: only a service worker may notify there.
-    canNotify = canPush;
+    // Chrome on Android has the constructor and throws: only a service worker may notify there, and this browser has no
+    // subscription.
+    canNotify = false;
     drawNotify();
   }
 });
