@@ -140,6 +140,8 @@ on("pending", async (p) => {
   say(`New pending approval: ${name}, requested by ${visText(p.caller)}`);
   // The service worker shows the push message about the same request.
   if (!document.hidden || !wants() || (await isSubscribed())) return;
+  // Another request may have shown meanwhile that this browser cannot notify.
+  if (!wants()) return;
   try {
     const n = new Notification("Approval needed: " + name, { body: "Requested by " + visText(p.caller), tag: p.id });
     n.onclick = () => { window.focus(); location.hash = "#/inbox/" + encodeURIComponent(p.id); n.close(); };

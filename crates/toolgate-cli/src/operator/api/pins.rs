@@ -65,10 +65,6 @@ impl OperatorApi {
                 let with_flags = |view: &PinView| {
                     let mut pin = pin_summary(view);
                     pin["flags"] = json!(flags.get(&(view.kind.clone(), view.name.clone())));
-                    pin["steering"] = steering_of(view)
-                        .iter()
-                        .map(item_view::steering_json)
-                        .collect();
                     pin
                 };
                 Ok(pins.views(server).iter().map(with_flags).collect())
@@ -140,12 +136,15 @@ fn unknown_pin(name: &str) -> ActionError {
     ))
 }
 
-/// Renders a pin without its texts.
+/// Renders a pin without its texts, but with what in them may steer a model: nobody accepts it without that.
 fn pin_summary(view: &PinView) -> Value {
+    let steering = steering_of(view);
+    let steering: Value = steering.iter().map(item_view::steering_json).collect();
     json!({
         "server": &*view.server, "kind": view.kind, "name": SecretRedactor::redact_for_display(&view.name), "state": view.state.as_str(),
         "rejected": view.rejected_by, "first": view.first_seen, "accepted": view.accepted_digest.as_deref(), "by": view.accepted_by,
         "at": view.accepted_at, "other": view.pending_digest.as_deref(), "hidden": view.hidden,
+        "steering": steering,
     })
 }
 
@@ -159,10 +158,6 @@ fn text_bytes(view: &PinView) -> usize {
 
 fn pin_with_texts(view: &PinView) -> Value {
     let mut all = pin_summary(view);
-    all["steering"] = steering_of(view)
-        .iter()
-        .map(item_view::steering_json)
-        .collect();
     all["differences"] = view.differences.iter().map(difference_json).collect();
     all["text"] = json!(
         view.pending_text
