@@ -65,7 +65,7 @@ fn in_2025_a_call_that_waits_for_a_person_is_a_task() {
 fn an_approval_that_expires_ends_its_task() {
     let program = env!("CARGO_BIN_EXE_toolgate");
     let config = format!(
-        "[limits]\napproval_seconds = 2\n[server.demo]\ncommand = [{program:?}, \"demo-server\"]\n"
+        "[limits]\ntask_approval_seconds = 2\n[server.demo]\ncommand = [{program:?}, \"demo-server\"]\n"
     );
     let gate = Setup::config(config).start();
     let session = Session::open(gate.port);
