@@ -10,12 +10,12 @@
 import { createHash, X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { job, need, say, line } from './job.mjs';
+import { consoleWorker } from './service-worker.mjs';
 
 const { chromium, devices } = need('playwright-core');
 const WIDTH = 390;
 const certificate = new X509Certificate(readFileSync(job.certificate));
 const trusted = createHash('sha256').update(certificate.publicKey.export({ type: 'spki', format: 'der' })).digest('base64');
-const origin = new URL(job.link).origin;
 
 const context = await chromium.launchPersistentContext(job.data, {
   executablePath: process.env.TOOLGATE_CHROMIUM ?? '/usr/bin/chromium',
@@ -60,31 +60,15 @@ try {
   // The button is pressed before the worker is active and the browser subscribed.
   await page.waitForFunction(() => localStorage.getItem('test.subscribed') === '1');
   const secure = await page.evaluate(() => window.isSecureContext);
-  const devtools = await context.newCDPSession(page);
-  const registrations = new Map();
-  devtools.on('ServiceWorker.workerRegistrationUpdated', ({ registrations: all }) => all.forEach(one => registrations.set(one.registrationId, one)));
-  await devtools.send('ServiceWorker.enable');
+  const worker = await consoleWorker(context, page);
   await report('subscribed', page, { secure });
 
   const { message } = JSON.parse(await line());
-  const of = [...registrations.values()].find(one => one.scopeURL.startsWith(origin) && !one.isDeleted);
-  await devtools.send('ServiceWorker.deliverPushMessage', { origin, registrationId: of.registrationId, data: JSON.stringify(message) });
-  // `waitForFunction` takes the promise of an asynchronous function for its result.
-  let notification = null;
-  for (const end = Date.now() + 60_000; !notification && Date.now() < end;) {
-    notification = await page.evaluate(async () => {
-      const worker = await navigator.serviceWorker.getRegistration('/console/sw.js');
-      const [one] = await worker.getNotifications();
-      return one ? { title: one.title, body: one.body, tag: one.tag, url: one.data.url } : null;
-    });
-  }
+  await worker.deliver(message);
+  const notification = await worker.shown();
   say('shown', { notification });
 
-  const [worker] = context.serviceWorkers();
-  await worker.evaluate(async () => {
-    const [notification] = await self.registration.getNotifications();
-    self.dispatchEvent(new NotificationEvent('notificationclick', { notification }));
-  });
+  await worker.click();
   const detail = page => page.locator(`[data-detail="${notification.tag}"]`);
   await detail(page).locator('[data-arguments]').waitFor();
   await report('opened', page);

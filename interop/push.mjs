@@ -4,6 +4,7 @@
 // A job is JSON in argv[2]: {url, endpoint, keys}. Says "subscribed", then "waiting". After a line {message} on standard input,
 // the worker gets the message: "shown" has the notification. Its click ends in "opened", with the address of the page.
 import { job, need, say, line } from './job.mjs';
+import { consoleWorker } from './service-worker.mjs';
 
 const { chromium } = need('playwright-core');
 
@@ -36,30 +37,13 @@ try {
   await page.waitForFunction(() => window.subscribed);
   say('subscribed');
 
-  const devtools = await context.newCDPSession(page);
-  const registrations = new Map();
-  devtools.on('ServiceWorker.workerRegistrationUpdated', ({ registrations: all }) => all.forEach(one => registrations.set(one.registrationId, one)));
-  await devtools.send('ServiceWorker.enable');
+  const worker = await consoleWorker(context, page);
   say('waiting');
   const { message } = JSON.parse(await line());
-  const origin = new URL(job.url).origin;
-  const of = [...registrations.values()].find(one => one.scopeURL.startsWith(origin) && !one.isDeleted);
-  await devtools.send('ServiceWorker.deliverPushMessage', { origin, registrationId: of.registrationId, data: JSON.stringify(message) });
-  let notification = null;
-  for (const end = Date.now() + 30_000; !notification && Date.now() < end;) {
-    notification = await page.evaluate(async () => {
-      const worker = await navigator.serviceWorker.getRegistration('/console/sw.js');
-      const [one] = await worker.getNotifications();
-      return one ? { title: one.title, body: one.body, tag: one.tag, url: one.data.url } : null;
-    });
-  }
-  say('shown', { notification });
+  await worker.deliver(message);
+  say('shown', { notification: await worker.shown() });
 
-  const [worker] = context.serviceWorkers();
-  await worker.evaluate(async () => {
-    const [notification] = await self.registration.getNotifications();
-    self.dispatchEvent(new NotificationEvent('notificationclick', { notification }));
-  });
+  await worker.click();
   await page.waitForFunction(() => location.hash.startsWith('#/inbox/'));
   say('opened', { address: page.url(), left: await page.evaluate(async () => (await (await navigator.serviceWorker.getRegistration('/console/sw.js')).getNotifications()).length) });
 } catch (error) {
