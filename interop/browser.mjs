@@ -83,11 +83,7 @@ async function decide(id) {
   await open(`inbox/${id}`);
   await card(id).locator('[data-arguments]').waitFor();
   const typed = card(id).locator('.typed:visible');
-  if (await typed.count()) {
-    // The field goes away if the page learns meanwhile that the tool is not destructive.
-    const name = await card(id).locator('.typed b').textContent();
-    await typed.locator('input').fill(name, { timeout: 10_000 }).catch(() => {});
-  }
+  if (await typed.count()) await typed.locator('input').fill(await typed.locator('b').innerText());
   return card(id);
 }
 const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();

@@ -102,6 +102,7 @@ function select(id) {
   view = !row ? null : row.item.group ? groupView(() => groupOf(id), () => select(null)) : requestView(id);
   row?.mark(true);
   detail.replaceChildren(...(view ? [h("a", { class: "back", href: "#/inbox" }, "Back to the list"), view.node] : []));
+  view?.update();
   attr(detail, "hidden", !view);
   panes.classList.toggle("with-detail", Boolean(view));
   detail.scrollTop = 0;
