@@ -23,11 +23,19 @@ pub(crate) struct QueuedChange {
     pub(crate) waiter: ChangeWaiter,
 }
 
-/// Queues a change with `send`, and returns the answer of the writer.
+/// Queues a change of a row with `send`, and returns the answer of the writer.
 pub(crate) fn write(
-    planned: PlannedChange,
+    (table, key): (&str, &str),
+    value: Option<Value>,
+    precondition: WritePrecondition,
     send: impl FnOnce(QueuedChange) -> Result<(), StoreError>,
 ) -> BoxFuture<'static, Result<WriteOutcome, Error>> {
+    let planned = PlannedChange {
+        table: table.to_owned(),
+        key: key.to_owned(),
+        value,
+        expect: precondition,
+    };
     let (waiter, answer) = oneshot::channel();
     let sent = send(QueuedChange { planned, waiter });
     Box::pin(async move {

@@ -101,13 +101,9 @@ impl StateStore for DatabaseStore {
         value: Option<Value>,
         precondition: WritePrecondition,
     ) -> BoxFuture<'static, Result<WriteOutcome, Error>> {
-        let planned = PlannedChange {
-            table: table.to_owned(),
-            key: key.to_owned(),
-            value,
-            expect: precondition,
-        };
-        queued_change::write(planned, |queued| self.send(queued))
+        queued_change::write((table, key), value, precondition, |queued| {
+            self.send(queued)
+        })
     }
 
     fn changed(&self) -> watch::Receiver<u64> {

@@ -19,6 +19,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use std::time::Duration;
 use toolgate::auth::Url;
+use toolgate_core::ToolAnnotations;
 
 /// Maximum number of recipients of one e-mail.
 const MAX_RECIPIENTS: usize = 50;
@@ -164,6 +165,17 @@ pub(crate) enum RequestRisk {
     Destructive,
 }
 
+impl RequestRisk {
+    /// Returns the risk of a tool by its annotations, which count only if the operator trusts its server.
+    pub(crate) fn of(hints: ToolAnnotations) -> RequestRisk {
+        match (hints.read_only, hints.destructive) {
+            (true, _) => RequestRisk::Any,
+            (false, false) => RequestRisk::Write,
+            (false, true) => RequestRisk::Destructive,
+        }
+    }
+}
+
 impl ConfigWord for RequestRisk {
     const WORDS: &'static [(&'static str, RequestRisk)] = &[
         ("any", RequestRisk::Any),
@@ -177,6 +189,8 @@ impl ConfigWord for RequestRisk {
 pub(crate) struct NotifySettings {
     /// Unique name of the entry.
     pub(crate) name: String,
+    /// Name of the channel, as written.
+    pub(crate) channel_name: &'static str,
     pub(crate) channel: NotifyChannel,
     pub(crate) tools: Vec<NameGlob>,
     pub(crate) except: Vec<NameGlob>,
@@ -299,6 +313,7 @@ impl NotifySettings {
                 .digest_minutes
                 .map(|minutes| Duration::from_secs(minutes * 60)),
             arguments: section.arguments,
+            channel_name: section.channel.word(),
             channel: section.check_channel(tree, path)?,
             people,
             name,

@@ -1,6 +1,9 @@
 //! Incoming webhooks of chats: Slack with Block Kit, Teams with Adaptive Cards.
 
-use super::{message::Notification, webhook};
+use super::{
+    message::{Notification, escape_markup},
+    webhook,
+};
 use serde_json::{Value, json};
 use std::time::Duration;
 use tokio::time::timeout;
@@ -70,7 +73,7 @@ impl ChatChannel {
     pub(super) async fn replace(&self, response_url: &str, text: &str) {
         let url = Url::parse(response_url).ok();
         if let Some(url) = url.filter(|url| url.same_origin(&self.url)) {
-            let body = json!({"replace_original": true, "text": escape_slack(text)});
+            let body = json!({"replace_original": true, "text": escape_markup(text)});
             let replaced = self.fetcher.fetch(FetchRequest::json(url, &body));
             // The decision has taken effect; the message is only for display. Slack waits 3 s for our response.
             let _ = timeout(REPLACE_TIMEOUT, replaced).await;
@@ -106,14 +109,7 @@ fn slack_body(notification: &Notification, has_buttons: bool) -> Value {
         }
     }
     blocks.push(json!({"type": "actions", "elements": elements}));
-    json!({"text": escape_slack(&title), "blocks": blocks})
-}
-
-/// Escapes the control characters of Slack's message format.
-fn escape_slack(text: &str) -> String {
-    text.replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;")
+    json!({"text": escape_markup(&title), "blocks": blocks})
 }
 
 fn teams_body(notification: &Notification) -> Value {

@@ -1,6 +1,6 @@
 //! Notifications of the desktop on which the gateway runs, by the system's own tool.
 
-use super::message::Notification;
+use super::message::{Notification, escape_markup};
 use crate::system_tool::run_tool;
 use std::time::Duration;
 use tokio::time::timeout;
@@ -52,11 +52,4 @@ pub(super) async fn show(notification: &Notification, guardian: &Guardian) -> Re
             ),
         }),
     }
-}
-
-/// Escapes the markup of the desktop notifications specification, which the body may have.
-fn escape_markup(text: &str) -> String {
-    text.replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;")
 }

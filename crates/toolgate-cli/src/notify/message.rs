@@ -1,6 +1,10 @@
 //! Messages of notifications: about one approval request, or a digest of expired ones.
 
-use crate::{pretty_json, timestamp::format_timestamp, timestamp::millis};
+use crate::{
+    config::RequestRisk,
+    pretty_json,
+    timestamp::{format_timestamp, millis},
+};
 use serde_json::json;
 use std::{sync::Arc, time::SystemTime};
 use toolgate_core::visible_line;
@@ -65,13 +69,12 @@ pub(crate) enum Notification {
 impl RequestMessage {
     /// Returns the message about a request, with a link below this address of the console.
     pub(crate) fn new(view: &ApprovalView, console: &str, with_arguments: bool) -> RequestMessage {
-        let hints = view.item.annotations();
         RequestMessage {
             approval: view.id.clone(),
             digest: view.binding.arguments.clone(),
             tool: visible_line(&view.item.full_name()),
             caller: visible_line(view.binding.caller.name()),
-            is_destructive: !hints.read_only && hints.destructive,
+            is_destructive: RequestRisk::of(view.item.annotations()) == RequestRisk::Destructive,
             required_approvers: view.required_approvers,
             requested_at: view.requested_at,
             expires_at: view.expires_at,
@@ -79,9 +82,7 @@ impl RequestMessage {
             arguments: with_arguments.then(|| MessageArguments::of(view)),
         }
     }
-}
 
-impl RequestMessage {
     /// Returns whether a person may decide by the message alone: it has all of the call, and one approver suffices.
     pub(crate) fn is_decidable(&self) -> bool {
         let arguments = self.arguments.as_ref();
@@ -176,6 +177,13 @@ impl Notification {
             }
         }
     }
+}
+
+/// Escapes `&`, `<` and `>`, with which the markup of Slack and of desktop notifications begins.
+pub(super) fn escape_markup(text: &str) -> String {
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
 }
 
 fn time_text(at: SystemTime) -> String {

@@ -4,7 +4,8 @@
 //! - `notifier`: one `[[notify]]` entry with its channel: `webhook`, `chat`, `email`, `desktop`, `web_push`.
 //! - `callback`: decisions that a chat or a webhook's receiver sends back. - `signature`: their signatures.
 //!
-//! `serve/notifications.rs` finds the requests that are due. A message never contains a credential of ours, and its link decides nothing.
+//! `serve/notifications.rs` finds the requests that are due. A message never contains a credential of the
+//! gateway, and its link decides nothing.
 
 mod callback;
 mod chat;

@@ -13,7 +13,6 @@ use super::{
 use crate::config::{NameGlob, NotifyChannel, NotifySettings, RequestRisk};
 use std::time::Duration;
 use toolgate::auth::{Secret, fetch::FetchLimits};
-use toolgate_core::ToolAnnotations;
 use toolgate_guardian::Guardian;
 use toolgate_policy::{ApprovalView, CallerMatcher, GlobPattern};
 
@@ -40,7 +39,7 @@ enum Channel {
     Email(Box<EmailChannel>),
 }
 
-/// What channels need besides their settings.
+/// Resources of the gateway that channels need to send a message.
 pub(crate) struct NotifierResources<'a> {
     pub(crate) guardian: &'a Guardian,
     pub(crate) subscriptions: &'a PushSubscriptions,
@@ -88,7 +87,7 @@ impl Notifier {
         (self.tools.is_empty() || any(&self.tools))
             && !any(&self.except)
             && self.callers.matches(&view.binding.caller)
-            && risk(view.item.annotations()) >= self.settings.risk
+            && RequestRisk::of(view.item.annotations()) >= self.settings.risk
     }
 
     /// Sends a message. Attempts to send the same message have the same id.
@@ -144,19 +143,6 @@ impl Notifier {
             _ => None,
         }
     }
-
-    /// Returns the name of the channel.
-    pub(crate) fn channel_name(&self) -> &'static str {
-        match &self.settings.channel {
-            NotifyChannel::Desktop => "desktop",
-            NotifyChannel::WebPush { .. } => "web_push",
-            NotifyChannel::Webhook { .. } => "webhook",
-            NotifyChannel::Ntfy { .. } => "ntfy",
-            NotifyChannel::Slack { .. } => "slack",
-            NotifyChannel::Teams { .. } => "teams",
-            NotifyChannel::Email { .. } => "email",
-        }
-    }
 }
 
 fn channel(
@@ -204,13 +190,4 @@ fn channel(
             Channel::Email(Box::new(email))
         }
     })
-}
-
-/// Returns the risk of a tool by its annotations, which count only if the operator trusts its server.
-fn risk(hints: ToolAnnotations) -> RequestRisk {
-    match (hints.read_only, hints.destructive) {
-        (true, _) => RequestRisk::Any,
-        (false, false) => RequestRisk::Write,
-        (false, true) => RequestRisk::Destructive,
-    }
 }

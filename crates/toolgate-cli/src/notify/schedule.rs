@@ -16,7 +16,7 @@ pub(crate) struct LocalMoment {
     pub(crate) minute: u32,
 }
 
-/// When an entry sends messages.
+/// Times at which an entry sends messages.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ScheduleRules {
     /// Time after which an undecided request is sent.
@@ -43,7 +43,7 @@ enum RequestState {
     Settled,
 }
 
-/// What is due now.
+/// Messages that are due now.
 #[derive(Debug, Default, Eq, PartialEq)]
 pub(crate) struct DueNotices {
     /// Approvals to send messages about.

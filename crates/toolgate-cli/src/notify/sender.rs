@@ -88,7 +88,7 @@ impl NotificationSender {
         let entry = AuditEntry::new(AuditEvent::from("notify"))
             .with("state", state)
             .with("name", message.notifier.settings.name.as_str())
-            .with("channel", message.notifier.channel_name());
+            .with("channel", message.notifier.settings.channel_name);
         let entry = match &message.notification {
             Notification::Request(request) => entry.with("approval", &*request.approval),
             Notification::Digest { expired, .. } => entry.with("expired", expired.len()),

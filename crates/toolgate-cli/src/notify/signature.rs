@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use toolgate_auth::Secret;
 use toolgate_protocol::hex;
 
-/// Maximum difference between the time of a signed request and ours.
+/// Maximum difference between the time of a signed request and the clock of the gateway.
 const MAX_SIGNATURE_AGE: Duration = Duration::from_secs(300);
 /// Prefix of secrets in the format of Standard Webhooks, whose rest is Base64.
 const STANDARD_SECRET_PREFIX: &str = "whsec_";

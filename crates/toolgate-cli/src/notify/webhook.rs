@@ -58,12 +58,11 @@ impl WebhookChannel {
         id: &str,
         callback: Option<&str>,
     ) -> Result<(), String> {
-        let body = webhook_body(notification, callback).to_string();
+        let body = webhook_body(notification, callback);
+        let mut request = FetchRequest::json(self.url.clone(), &body);
         let seconds = SystemTime::now().duration_since(UNIX_EPOCH);
         let seconds = seconds.unwrap_or_default().as_secs();
-        let signature = self.secret.sign(id, seconds, body.as_bytes());
-        let mut request = FetchRequest::json(self.url.clone(), &json!({}));
-        request.body = body.into();
+        let signature = self.secret.sign(id, seconds, &request.body);
         for (name, value) in [
             ("webhook-id", id.to_owned()),
             ("webhook-timestamp", seconds.to_string()),

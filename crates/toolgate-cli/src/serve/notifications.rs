@@ -138,9 +138,10 @@ impl NotificationService {
     fn settle(&self, state: &mut NotificationState, open: &HashMap<Arc<str>, ApprovalView>) {
         for schedule in state.schedules.values_mut() {
             for id in schedule.ids() {
-                if open.contains_key(&id) || !schedule.remove(&id) {
+                if open.contains_key(&id) {
                     continue;
                 }
+                schedule.remove(&id);
                 let expired = self.expired(&id);
                 if let Some(view) = state.known.get(&id).filter(|_| expired) {
                     schedule.add_expired(ExpiredRequest {

@@ -44,8 +44,7 @@ fn a_person_sees_keys_and_revokes_one_in_the_browser() {
     let over = page.event("key");
     assert_eq!(over["buttons"], 0, "{over}");
     page.event("done");
-    let errors = page.seen("page_error");
-    assert!(errors.is_empty(), "{errors:?}");
+    page.assert_no_page_error();
     assert_eq!(add(gate.port, &ann).status, 401);
     assert_eq!(add(gate.port, &ci).status, 200);
     let who = gate

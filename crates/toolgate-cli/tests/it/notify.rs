@@ -560,7 +560,7 @@ fn a_browser_gets_a_push_message_whose_click_opens_the_request_and_decides_nothi
         "{opened}"
     );
     assert_eq!(opened["left"], 0);
-    assert!(page.seen("page_error").is_empty());
+    page.assert_no_page_error();
     assert_eq!(gate.inbox(), std::slice::from_ref(&id), "still undecided");
     gate.cli(&["deny", &id, "-m", "no"]);
     call.join().unwrap();

@@ -623,7 +623,6 @@ fn a_person_in_the_browser_is_told_for_whom_a_sign_in_is() {
     assert!(text.contains("only for the caller key:bob"), "{text}");
     page.event("server");
     page.event("done");
-    let errors = page.seen("page_error");
-    assert!(errors.is_empty(), "{errors:?}");
+    page.assert_no_page_error();
     assert!(who(&gate, &bob, "").contains("account1"));
 }

@@ -260,7 +260,6 @@ fn a_person_signs_in_in_the_browser() {
     );
     page.event("sign_in");
     page.event("done");
-    let errors = page.seen("page_error");
-    assert!(errors.is_empty(), "{errors:?}");
+    page.assert_no_page_error();
     assert!(add(&near).contains("\"sum\":3"));
 }

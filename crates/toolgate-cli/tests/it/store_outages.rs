@@ -16,7 +16,7 @@ use toolgate_testkit::postgres::{LinkState, PostgresLink, PostgresServer};
 
 const STALE_SECONDS: u64 = 5;
 
-/// What happens to PostgreSQL.
+/// Outage of PostgreSQL.
 #[derive(Clone, Copy, Debug)]
 enum Outage {
     Killed,

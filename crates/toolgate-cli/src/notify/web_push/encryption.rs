@@ -16,7 +16,7 @@ const RECORD_BYTES: u32 = 4096;
 /// Maximum length of a message: a body of 4096 bytes without header, delimiter and tag.
 pub(super) const MAX_PLAINTEXT_BYTES: usize = 4096 - 16 - 4 - 1 - PUBLIC_KEY_BYTES - 1 - 16;
 
-/// Keys of a subscription: the public key of the browser, and the secret that it shares with us.
+/// Keys of a subscription: the public key of the browser, and the secret that it shares with the gateway.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) struct SubscriptionKeys {
     pub(super) public: [u8; PUBLIC_KEY_BYTES],

@@ -64,9 +64,9 @@ impl PushSubscriptions {
             "auth": subscription["keys"]["auth"], "person": person,
             "created": millis(self.store.clock().now()),
         });
-        let id = read(&row).ok_or_else(wrong)?;
+        let subscription = read(&row).ok_or_else(wrong)?;
         self.evict_oldest().await;
-        self.write(&id.id, Some(row)).await
+        self.write(&subscription.id, Some(row)).await
     }
 
     /// Removes the subscription with this address at a push service.

@@ -171,8 +171,7 @@ fn every_page_is_accessible_and_fits_in_light_and_dark_on_wide_and_narrow_screen
         .filter(|size| size["wide"].as_u64() > size["width"].as_u64())
         .collect();
     assert!(wide.is_empty(), "wider than the screen: {wide:?}");
-    let errors = page.seen("page_error");
-    assert!(errors.is_empty(), "{errors:?}");
+    page.assert_no_page_error();
     gate.cli(&["freeze", "all"]);
     drop((note.join(), delete.join()));
 }

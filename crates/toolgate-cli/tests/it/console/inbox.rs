@@ -11,11 +11,6 @@ fn waiting(gate: &Gate, count: usize) {
     });
 }
 
-fn is_clean(page: &Script) {
-    let errors = page.seen("page_error");
-    assert!(errors.is_empty(), "{errors:?}");
-}
-
 #[test]
 fn calls_of_one_form_are_a_table_and_eight_of_nine_are_approved_at_once() {
     let (Some(real), Some(_)) = (real(), browser()) else {
@@ -62,7 +57,7 @@ fn calls_of_one_form_are_a_table_and_eight_of_nine_are_approved_at_once() {
             .count(),
         1
     );
-    is_clean(&page);
+    page.assert_no_page_error();
 }
 
 #[test]
@@ -102,7 +97,7 @@ fn a_long_text_has_to_be_read_to_its_end_before_the_call_can_be_approved() {
     }
     page.event("approve");
     page.event("done");
-    is_clean(&page);
+    page.assert_no_page_error();
     assert!(!waits.join().unwrap().body.contains("\"isError\":true"));
 }
 
@@ -134,7 +129,7 @@ fn a_destructive_call_is_approved_only_with_the_name_of_its_tool() {
         assert_eq!(button[0]["class"], "destroy");
     }
     page.event("done");
-    is_clean(&page);
+    page.assert_no_page_error();
     let ran = waits.join().unwrap().body;
     assert!(!ran.contains("approv"), "{ran}");
 }
@@ -169,7 +164,7 @@ fn a_remembered_approval_proposes_conditions_with_the_past_calls_that_they_cover
     ]);
     let mut page = Script::browser(&real, &gate.console(), steps);
     page.event("done");
-    is_clean(&page);
+    page.assert_no_page_error();
     waits.join().unwrap();
     let grants = gate.cli(&["grants", "list"]);
     assert!(grants.contains("startsWith(\"docs/\")"), "{grants}");
@@ -218,7 +213,7 @@ fn a_secret_is_masked_until_somebody_asks_for_it_and_the_audit_log_has_who_did()
     assert_eq!(reveals(&gate), Vec::<Value>::new());
     page.go_on();
     page.event("done");
-    is_clean(&page);
+    page.assert_no_page_error();
     waits.join().unwrap();
     let reveals = reveals(&gate);
     assert_eq!(reveals.len(), 1);
@@ -269,6 +264,6 @@ fn two_people_see_each_other_at_a_request_and_one_decision_counts() {
     bob.go_on();
     bob.event("done");
     ann.event("done");
-    is_clean(&ann);
+    ann.assert_no_page_error();
     assert!(waits.join().unwrap().body.contains("not today"));
 }

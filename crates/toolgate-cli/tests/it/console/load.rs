@@ -164,8 +164,7 @@ fn many_calls_tools_and_requests_leave_the_console_usable() {
     for frames in [&calls, &beside] {
         assert!(frames["median"].as_f64().unwrap() < 1_000.0, "{frames}");
     }
-    let errors = page.seen("page_error");
-    assert!(errors.is_empty(), "{errors:?}");
+    page.assert_no_page_error();
     gate.cli(&["freeze", "all"]);
     requests
         .into_iter()

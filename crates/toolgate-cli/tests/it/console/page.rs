@@ -181,7 +181,7 @@ fn a_notification_that_cannot_be_made_does_not_end_the_event_stream() {
     let seen = links["links"].as_array().unwrap();
     let live = seen.iter().position(|link| link == "live").unwrap();
     assert!(!seen[live..].contains(&json!("lost")), "{links}");
-    assert!(page.seen("page_error").is_empty());
+    page.assert_no_page_error();
     drop(gate);
     drop((first.join(), second.join()));
 }

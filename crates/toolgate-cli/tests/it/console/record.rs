@@ -27,11 +27,6 @@ pub(super) fn busy_gate() -> Gate {
     gate
 }
 
-fn is_clean(page: &Script) {
-    let errors = page.seen("page_error");
-    assert!(errors.is_empty(), "{errors:?}");
-}
-
 #[test]
 fn the_overview_shows_decisions_flows_refusals_and_what_stands_out() {
     let (Some(real), Some(_)) = (real(), browser()) else {
@@ -73,7 +68,7 @@ fn the_overview_shows_decisions_flows_refusals_and_what_stands_out() {
     );
     assert_eq!(page.event("count")["count"], 2, "the two calls of the link");
     page.event("done");
-    is_clean(&page);
+    page.assert_no_page_error();
     gate.cli(&["freeze", "all"]);
     waits.join().unwrap();
 }
@@ -124,7 +119,7 @@ fn a_call_of_the_past_shows_what_the_audit_log_has_of_it() {
         assert!(text.contains(part), "{part}: {text}");
     }
     page.event("done");
-    is_clean(&page);
+    page.assert_no_page_error();
 }
 
 #[test]
@@ -170,7 +165,7 @@ fn the_audit_log_is_searched_verified_and_exported() {
     std::fs::write(&file, text.replacen("\"out\":\"ok\"", "\"out\":\"no\"", 1)).unwrap();
     page.go_on();
     page.event("done");
-    is_clean(&page);
+    page.assert_no_page_error();
 }
 
 #[test]

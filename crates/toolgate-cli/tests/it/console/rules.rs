@@ -15,11 +15,6 @@ fn gate() -> Gate {
     gate
 }
 
-fn is_clean(page: &Script) {
-    let errors = page.seen("page_error");
-    assert!(errors.is_empty(), "{errors:?}");
-}
-
 #[test]
 fn a_rule_is_changed_with_its_effect_on_past_calls_in_view_and_taken_back() {
     let (Some(real), Some(_)) = (real(), browser()) else {
@@ -65,7 +60,7 @@ fn a_rule_is_changed_with_its_effect_on_past_calls_in_view_and_taken_back() {
     );
     page.go_on();
     page.event("done");
-    is_clean(&page);
+    page.assert_no_page_error();
     let after = std::fs::read_to_string(gate.data.file("toolgate.toml")).unwrap();
     assert_eq!(after, before, "byte for byte");
     let reloads = gate
@@ -183,7 +178,7 @@ fn the_settings_show_the_file_and_a_proposed_rule_opens_in_the_editor() {
     ]);
     let mut page = Script::browser(&real, &gate.console(), steps);
     page.event("done");
-    is_clean(&page);
+    page.assert_no_page_error();
     let ran = note(gate.port, "no approval needed").join().unwrap().body;
     assert!(!ran.contains("error"), "{ran}");
 }

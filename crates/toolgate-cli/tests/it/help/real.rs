@@ -235,6 +235,13 @@ impl Script {
             .unwrap();
     }
 
+    /// Fails the test if a page of the browser had an error.
+    #[track_caller]
+    pub(crate) fn assert_no_page_error(&self) {
+        let errors = self.seen("page_error");
+        assert!(errors.is_empty(), "{errors:?}");
+    }
+
     /// Everything it said so far.
     pub(crate) fn seen(&self, name: &str) -> Vec<&Value> {
         self.seen

@@ -104,7 +104,7 @@ fn a_phone_gets_from_the_notification_to_the_decision_over_tls_on_the_network() 
     let answer = call.join().unwrap();
     let answer = message_of(&answer, &json!(1)).unwrap();
     assert!(answer.to_string().contains("is written"), "{answer}");
-    assert!(phone.seen("page_error").is_empty());
+    phone.assert_no_page_error();
     let records = gate.audit();
     let approved = |record: &&Value| record["ev"] == "approval" && record["state"] == "approved";
     let approved = records.iter().find(approved).unwrap();

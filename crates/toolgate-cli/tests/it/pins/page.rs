@@ -17,11 +17,6 @@ fn pin(page: &mut Script, parts: &[&str]) -> Value {
     said
 }
 
-fn is_clean(page: &Script) {
-    let errors = page.seen("page_error");
-    assert!(errors.is_empty(), "{errors:?}");
-}
-
 #[test]
 fn a_person_sees_what_differs_and_settles_it_in_the_browser() {
     let (Some(real), Some(_)) = (real(), browser()) else {
@@ -94,7 +89,7 @@ fn a_person_sees_what_differs_and_settles_it_in_the_browser() {
     pin(&mut page, &["1 semantic"]);
     page.event("done");
     shows(&gate, &ALL);
-    is_clean(&page);
+    page.assert_no_page_error();
     let settled = gate
         .audit()
         .into_iter()
@@ -131,7 +126,7 @@ fn the_page_of_tools_shows_flags() {
         assert!(offered.contains(part), "{part}: {offered}");
     }
     page.event("done");
-    is_clean(&page);
+    page.assert_no_page_error();
 }
 
 #[test]
@@ -163,7 +158,7 @@ fn keys_settle_pins() {
     );
     page.event("done");
     shows(&gate, &["s_b"]);
-    is_clean(&page);
+    page.assert_no_page_error();
 }
 
 /// A long definition is fetched on request, and cannot be accepted before.
@@ -200,5 +195,5 @@ fn long_definitions_are_shown_one_by_one() {
     let mut page = Script::browser(&real, &gate.console(), steps);
     page.event("done");
     assert_eq!(gate.state()["pins"].as_array().unwrap().len(), 6);
-    is_clean(&page);
+    page.assert_no_page_error();
 }
