@@ -43,9 +43,9 @@ const USAGE: &str = "usage: cargo xtask check | test | install | docs | api | re
            the public API of the library crates against the snapshots in api/; --write writes them
   requirements [--write]
            docs/requirements.md against the tests; --write puts the tests that were found into it
-  docs [--write] [--pages]
+  docs [--write] [--pages] [--pictures]
            checks links, examples and generated pages, and builds the book into target/book; --write writes the
-           generated pages, --pages runs no example and builds nothing
+           generated pages, --pages runs no example and builds nothing, --pictures makes the pictures of the console anew
   words    how many names and doc comments cannot be searched for or read, against the limits
   cycles   import cycles between the modules of each crate
   eras     how often code outside toolgate-protocol asks for the era of a revision, against the limit
@@ -93,6 +93,9 @@ fn main() -> ExitCode {
         }
         "docs" => {
             let has = |option: &str| std::env::args().any(|arg| arg == option);
+            if has("--pictures") {
+                report.step("pictures of the console", docs::pictures);
+            }
             docs::pages(&mut report, has("--write"));
             if !has("--pages") {
                 docs::book_and_examples(&mut report);

@@ -2,7 +2,6 @@
 
 use crate::config_edit::write_private_file;
 use ring::digest::{SHA256, digest};
-use serde_json::{Value, json};
 use std::{
     fs,
     path::{Path, PathBuf},
@@ -123,12 +122,6 @@ impl ConfigVersions {
 /// Reports whether a character may be part of the name of a file.
 fn is_plain(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.')
-}
-
-impl ConfigVersion {
-    pub(crate) fn json(&self) -> Value {
-        json!({"id": self.id, "at": self.at, "by": self.by})
-    }
 }
 
 #[cfg(test)]

@@ -29,6 +29,36 @@ pub(crate) fn diff_hunks(before: &str, after: &str) -> String {
         .map_or_else(String::new, |at| text[at + 1..].to_owned())
 }
 
+/// Number of lines that differ between two texts.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct LineChanges {
+    pub(crate) added: usize,
+    pub(crate) removed: usize,
+    /// The first line that was added; without one, the first that was removed.
+    pub(crate) first: String,
+}
+
+impl LineChanges {
+    /// Counts the lines that differ, without blank ones and comments; `None` if there is none.
+    pub(crate) fn between(before: &str, after: &str) -> Option<LineChanges> {
+        let hunks = diff_hunks(before, after);
+        let lines = |sign: char| {
+            let changed = hunks
+                .lines()
+                .filter_map(move |line| line.strip_prefix(sign));
+            changed
+                .map(str::trim)
+                .filter(|line| !line.is_empty() && !line.starts_with('#'))
+        };
+        let first = lines('+').next().or_else(|| lines('-').next())?;
+        Some(LineChanges {
+            added: lines('+').count(),
+            removed: lines('-').count(),
+            first: visible(&SecretRedactor::redact_text(first)),
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -40,6 +70,17 @@ mod tests {
             unified_diff("f", Some(before), "a\nb\nc\nd\ne\n"),
             "--- f\n+++ f\n@@ -2,3 +2,4 @@\n b\n c\n d\n+e\n"
         );
+        let counted = LineChanges::between(before, "a\nb\nnew\n# note\nd\n");
+        let first = "new".to_owned();
+        assert_eq!(
+            counted,
+            Some(LineChanges {
+                added: 1,
+                removed: 1,
+                first
+            })
+        );
+        assert_eq!(LineChanges::between(before, before), None);
         assert_eq!(unified_diff("f", Some(before), before), "");
         assert!(unified_diff("f", None, "a\n").starts_with("--- /dev/null\n+++ f\n"));
         let token = format!("ghp_{}", "a1B2c3".repeat(6));

@@ -12,8 +12,9 @@ mod markdown;
 mod names;
 mod pages;
 
+use crate::install;
 use crate::report::Report;
-use crate::run::{cargo, must};
+use crate::run::{cargo, must, root};
 
 /// Checks the pages without the program. With `write`, the generated pages are written first.
 pub(crate) fn pages(report: &mut Report, write: bool) {
@@ -25,6 +26,22 @@ pub(crate) fn pages(report: &mut Report, write: bool) {
     report.step("groups of limits", limit_groups::check);
     report.step("links of the pages", links::check);
     report.step("names of code in the pages", names::check);
+}
+
+/// Makes the pictures of the console for the book, with a real browser.
+pub(crate) fn pictures() -> Result<(), String> {
+    let mut test = cargo();
+    test.args([
+        "test",
+        "--locked",
+        "-p",
+        "toolgate-cli",
+        "--test",
+        "it",
+        "the_pictures_of_the_book",
+    ]);
+    test.env("TOOLGATE_INTEROP", install::folder());
+    must(test.env("TOOLGATE_BOOK_PICTURES", root().join("docs/images")))
 }
 
 /// Builds the book, and runs the examples of the pages.

@@ -27,7 +27,7 @@ pub(crate) fn item_json(item: &Item, access: &AccessRules, caller: &Caller) -> V
     json!({
         "kind": item.kind().as_str(), "server": item.origin.server, "name": item.local_key(), "wire": named(item.def.name()),
         "title": named(&item.def.title()), "description": item.def.description(), "verdict": action_name(then), "rule": rule,
-        "hints": hints_json(hints), "trusted": item.origin.trusted, "withheld": withheld(item), "pin": toolgate_policy::pins::state(item),
+        "hints": hints_json(hints), "claimed": claimed_hints(item), "trusted": item.origin.trusted, "withheld": withheld(item), "pin": toolgate_policy::pins::state(item),
         "notes": notes(item),
         "flags": review_flags(item),
         "mime": item.def.json().get("mimeType").and_then(|mime| mime.string()),
@@ -107,6 +107,26 @@ pub(crate) fn hints_json(hints: ToolAnnotations) -> Value {
     json!({
         "readOnly": hints.read_only, "destructive": hints.destructive, "idempotent": hints.idempotent, "openWorld": hints.open_world,
     })
+}
+
+/// Returns the names of the annotations that the server states. The others have the defaults of the specification.
+pub(crate) fn claimed_hints(item: &Item) -> Vec<&'static str> {
+    let stated = item.def.json().get("annotations");
+    let names = [
+        ("readOnly", "readOnlyHint"),
+        ("destructive", "destructiveHint"),
+        ("idempotent", "idempotentHint"),
+        ("openWorld", "openWorldHint"),
+    ];
+    let is_stated = |key: &str| {
+        let hint = stated.as_ref().and_then(|annotations| annotations.get(key));
+        hint.and_then(|hint| hint.bool()).is_some()
+    };
+    names
+        .into_iter()
+        .filter(|(_, key)| is_stated(key))
+        .map(|(name, _)| name)
+        .collect()
 }
 
 fn action_name(then: RuleAction) -> &'static str {

@@ -5,6 +5,7 @@ mod attacks;
 mod inbox;
 mod load;
 mod page;
+mod pictures;
 mod record;
 mod rules;
 mod strip;

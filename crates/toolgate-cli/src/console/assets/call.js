@@ -91,7 +91,7 @@ export function callView(id) {
     args.replaceChildren(held ? textBox("Arguments", held) : h("p", { class: "dim" }, `The audit log has only a digest of the arguments (${field("args_len") ?? 0} bytes).`));
     result.replaceChildren(...(answer ? [h("h4", {}, "Result"), ...resultView(answer)] : field("res_len") ? [h("p", { class: "dim" }, `The audit log has only a digest of the result (${field("res_len")} bytes).`)] : []));
     const removed = [...Object.entries(field("redactions") ?? {}).map(([rule, n]) => `${plural(n, "secret")} found by ${rule}`), ...(field("removed_chars") ? [plural(field("removed_chars"), "control or invisible character") + " removed"] : [])].join(", ");
-    const rows = [["Call", t("code", {}, c.id)], ["Ended", timeTag(records.at(-1).ts)], ["Caller", c.caller], ["Client", field("client")], ["Rule", c.rule], ["Outcome", outcomeOf(c)],
+    const rows = [["Call", t("code", {}, c.id)], ["Ended", timeTag(records.at(-1).ts)], ["Time", `${span(c.took_ms)}${c.approved ? " from the approval to the end" : ""}`], ["Caller", c.caller], ["Client", field("client")], ["Rule", c.rule], ["Outcome", outcomeOf(c)],
       ...approvals.map((r) => ["Approval", h("span", {}, timeTag(r.ts), t("span", {}, ` ${r.fields.state}${r.fields.who ? " by " + r.fields.who : ""}${r.fields.by ? ` (${r.fields.by})` : ""}`))]), ["Sanitized", removed || null], ["Records", auditLinks(records)]].filter((r) => r[1]);
     facts.replaceChildren(...rows.flatMap(([label, value]) => [h("dt", {}, label), h("dd", {}, value instanceof Node ? value : t("span", {}, value, true))]));
   }

@@ -43,10 +43,10 @@ function frame(label, height, className) {
   return { plot, axis, root, read, node };
 }
 
-function drawAxis(axis, { from, to, top, x, y, width, height, unit = "" }) {
+function drawAxis(axis, { from, to, top, x, y, width, height, unit = "", whole = false }) {
   axis.replaceChildren(
     svg("line", { x1: LEFT, x2: width, y1: height - BOTTOM, y2: height - BOTTOM }),
-    ...[top, top / 2].map((n) => svg("g", {}, svg("line", { class: "grid", x1: LEFT, x2: width, y1: y(n), y2: y(n) }), svg("text", { x: LEFT - 5, y: y(n) + 4, "text-anchor": "end" }, short(n) + unit))),
+    ...[top, top / 2].filter((n) => !whole || Number.isInteger(n)).map((n) => svg("g", {}, svg("line", { class: "grid", x1: LEFT, x2: width, y1: y(n), y2: y(n) }), svg("text", { x: LEFT - 5, y: y(n) + 4, "text-anchor": "end" }, short(n) + unit))),
     ...ticks(from, to, Math.max(2, width / 90)).map(([at, text]) => svg("text", { x: x(at), y: height - 4, "text-anchor": "middle" }, text)));
 }
 
@@ -85,7 +85,7 @@ export function barChart({ label, classes, height = 120, onBrush = null, unit = 
       });
       attr(layer, "d", d);
     });
-    drawAxis(axis, { from, to, top, x, y, width, height });
+    drawAxis(axis, { from, to, top, x, y, width, height, whole: true });
     drawBrush();
     const totals = classes.map((c, i) => `${buckets.reduce((sum, b) => sum + b[i], 0)} ${c.label}`);
     attr(root, "aria-label", `${label}: ${totals.join(", ")}`);

@@ -1,7 +1,7 @@
 // A change of the config: checked while it is written, shown as a diff with its effect on past calls, then put in force.
 
 import { post } from "./api.js";
-import { h, t, put, attr, button, plural, visText } from "./dom.js";
+import { h, t, put, attr, button, plural, tableHead, visText } from "./dom.js";
 import { diffView, lineEditor } from "./editor.js";
 
 const DAYS = 7;
@@ -63,16 +63,19 @@ export function effectView(p) {
   return [
     p.diff ? diffView(p.diff) : h("p", { class: "dim" }, "Nothing differs."),
     h("p", { "data-effect-sum": "" }, p.calls === 0 ? `No call was recorded in the last ${p.days} days.` : `Of ${plural(p.calls, "call")} in the last ${p.days} days, ${changed ? plural(changed, "would have", "would have") + " been decided differently" : "none would have been decided differently"}${p.unknown ? `; ${p.unknown} cannot be judged, because the log has only a digest of what a rule reads` : ""}.`),
-    ...(p.changes.length ? [h("div", { class: "scroll" }, h("table", { "data-changes": "" }, h("thead", {}, h("tr", {}, ...["Calls", "Tool", "Caller", "Then", "Now", "Why"].map((x) => h("th", { scope: "col" }, x)))),
+    ...(p.changes.length ? [h("div", { class: "scroll" }, h("table", { "data-changes": "" }, tableHead(["Calls"], "Tool", "Caller", "Then", "Now", "Why"),
       h("tbody", {}, ...p.changes.map((c) => h("tr", {}, h("td", { class: "n" }, c.n.toLocaleString("en")), h("td", {}, t("b", {}, c.tool)), t("td", {}, c.caller), h("td", {}, h("span", { class: "tag " + (LEVEL[c.before] ?? "") }, visText(c.before))), h("td", {}, h("span", { class: "tag " + (LEVEL[c.after] ?? "") }, visText(c.after))), t("td", {}, c.why))))))] : []),
     p.more ? h("p", { class: "dim" }, `and ${p.more} more.`) : "",
   ].filter(Boolean);
 }
 
+/** What a version changed: the number of lines, and the first of them. */
+const changeText = ({ added, removed, first }) => [added && `${plural(added, "line")} added`, removed && `${plural(removed, "line")} removed`].filter(Boolean).join(", ") + ` (${first})`;
+
 /** Earlier versions of the config, each of which can be put back after its differences are shown. */
 export function versionList(config, done) {
   const list = h("ul", { class: "versions" });
-  list.append(...config.versions.slice(0, 20).map((v, i) => {
+  list.append(...config.versions.map((v, i) => {
     const box = h("div", {}), error = h("p", { class: "error", role: "alert", hidden: true });
     const tell = (text) => { put(error, text ?? ""); attr(error, "hidden", !text); };
     const show = button(i === 0 ? "Compare with the file" : "Show the differences", { class: "small", "data-act": "show-version" }, async () => {
@@ -91,7 +94,7 @@ export function versionList(config, done) {
       });
       box.replaceChildren(found.diff ? diffView(found.diff) : h("p", { class: "dim" }, "The file has exactly this text."), found.why_not ? t("p", { class: "dim" }, found.why_not) : "", restore);
     });
-    return h("li", { "data-version": v.id }, h("span", {}, config.time(v.at), t("span", { class: "dim" }, ` by ${v.by}`)), " ", show, error, box);
+    return h("li", { "data-version": v.id }, h("span", {}, config.time(v.at), t("span", { class: "dim" }, ` by ${v.by}${v.change ? `: ${changeText(v.change)}` : ""}`)), " ", show, error, box);
   }));
   return list;
 }

@@ -164,6 +164,9 @@ export function say(text) {
 /** Whether a key pressed in the element is text. */
 export const isField = (el) => el instanceof HTMLElement && (el.isContentEditable || ["INPUT", "TEXTAREA", "SELECT"].includes(el.tagName));
 
+/** The head of a table. A name in a list is that of a column of numbers, which are on its right side. */
+export const tableHead = (...names) => h("thead", {}, h("tr", {}, ...names.map((name) => (Array.isArray(name) ? h("th", { scope: "col", class: "n" }, ...name) : h("th", { scope: "col" }, name)))));
+
 /** `1 tool`, `2 tools`. */
 export const plural = (n, word, more = word + "s") => `${n.toLocaleString("en")} ${n === 1 ? word : more}`;
 

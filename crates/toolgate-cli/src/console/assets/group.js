@@ -12,6 +12,16 @@ const MAX_CELL_CHARS = 160;
 /** Number of decisions that are sent at the same time. */
 const PARALLEL = 4;
 
+/** The form of a value: letters, digits and spaces count as one each. A value of another form than most stands out. */
+const formOf = (text) => text.replace(/\p{L}+/gu, "a").replace(/\p{N}+/gu, "0").replace(/\s+/g, " ");
+
+/** The values of a column that have another form than at least two thirds of them. */
+export function oddOnes(texts) {
+  const byForm = Map.groupBy(texts, formOf);
+  const [usual, same] = [...byForm].reduce((a, b) => (b[1].length > a[1].length ? b : a));
+  return new Set(3 * same.length < 2 * texts.length ? [] : texts.filter((text) => formOf(text) !== usual));
+}
+
 /** The view of a group. `requests()` returns its open requests. */
 export function groupView(requests, done) {
   const first = requests()[0];
@@ -31,7 +41,7 @@ export function groupView(requests, done) {
   const all = h("input", { type: "checkbox", "data-act": "mark-all", "aria-label": "Select all", on: { change: () => { for (const r of rows) if (r.box && !r.box.disabled) mark(r, all.checked); busy(); } } });
   const node = h("article", { class: "card group", tabindex: "-1", "aria-label": visText(`Calls of ${first.server}.${first.tool}`) },
     h("header", {}, h("div", { class: "what" }, name, note)),
-    h("div", { class: "tags" }, ...riskTags(first.hints, first.trusted)), frozen, same,
+    h("div", { class: "tags" }, ...riskTags(first)), frozen, same,
     h("div", { class: "scroll" }, h("table", { class: "same-shape" }, h("thead", {}, head), body)), error,
     h("footer", {}, typed.node, h("div", { class: "yes" }, approve), h("div", { class: "no" }, reason, deny)));
 
@@ -91,7 +101,8 @@ export function groupView(requests, done) {
     const callers = new Set(list.map((p) => p.caller)).size > 1;
     head.replaceChildren(h("th", { scope: "col" }, all), ...differing.map((k) => t("th", { scope: "col" }, k)), ...(callers ? [h("th", { scope: "col" }, "Caller")] : []), h("th", { scope: "col" }, "Left"), h("th", { scope: "col" }, h("span", { class: "sr" }, "Open")));
     for (const id of [...marked]) if (!list.some((p) => p.id === id)) marked.delete(id);
-    rows = list.map((p, i) => makeRow(p, keys, differing, tables[i], callers));
+    const odd = new Map(differing.map((k) => [k, oddOnes(tables.map((table) => valueText(table.get(k))))]));
+    rows = list.map((p, i) => makeRow(p, keys, differing, tables[i], callers, odd));
     body.replaceChildren(...rows.map((r) => r.node));
     busy();
   }
@@ -101,14 +112,14 @@ export function groupView(requests, done) {
     const fits = chars.length <= MAX_CELL_CHARS;
     return { text: fits ? text : chars.slice(0, MAX_CELL_CHARS - 20).join("") + ` \u2026 and ${chars.length - MAX_CELL_CHARS + 20} more characters`, whole: fits && hiddenCount(text) === 0 };
   }
-  function makeRow(p, keys, differing, table, callers) {
+  function makeRow(p, keys, differing, table, callers, odd) {
     const cells = new Map(keys.map((k) => [k, cut(valueText(table.get(k)))]));
     const whole = [...cells.values()].every((c) => c.whole) && p.masked === 0;
     const box = h("input", { type: "checkbox", "data-mark": p.id, disabled: !whole, "aria-label": "Select " + visText(differing.map((k) => cells.get(k).text).join(", ")), on: { change: () => { mark(row, box.checked); busy(); } } });
     box.checked = whole && marked.has(p.id);
     const time = h("span", { class: "left" });
     const link = h("a", { href: "#/inbox/" + encodeURIComponent(p.id), "data-act": "open" }, whole ? "Open" : "Open to decide");
-    const node = h("tr", { "data-row": p.id }, h("td", {}, box), ...differing.map((k) => { const cell = h("ins", {}); put(cell, cells.get(k).text); return h("td", {}, cell); }),
+    const node = h("tr", { "data-row": p.id }, h("td", {}, box), ...differing.map((k) => { const cell = h("ins", {}); put(cell, cells.get(k).text); return h("td", {}, cell, odd.get(k).has(valueText(table.get(k))) ? h("span", { class: "tag warn", "data-odd": "" }, "unlike the others") : ""); }),
       ...(callers ? [t("td", {}, p.caller)] : []), h("td", {}, time), h("td", {}, link));
     const row = { p, node, box, time };
     return row;

@@ -2,7 +2,7 @@
 
 const WORDS = { ok: "ok", tool_error: "tool error", rpc_error: "protocol error", timeout: "timed out", bad_answer: "unusable answer", cancelled: "cancelled", upstream_lost: "server lost", refused: "refused", denied: "denied", bug: "internal error", unknown: "unknown" };
 /** Text for each class of refusal. The first five are those that people mix up: who or what said no. */
-const REFUSED = { rule: "denied by a rule", person: "denied by a person", expired: "approval expired", frozen: "frozen", invalid: "invalid arguments", rate: "rate limited", busy: "too many calls", not_found: "unknown item", scope: "scope missing", unsupported: "capability missing in the client", record: "audit log unavailable", result: "result blocked" };
+const REFUSED = { rule: "denied by a rule", person: "denied by a person", expired: "approval expired", frozen: "frozen", invalid: "invalid arguments", rate: "rate limited", busy: "too many calls", not_found: "unknown or hidden item", scope: "scope missing", unsupported: "capability missing in the client", record: "audit log unavailable", result: "result blocked" };
 const REFUSED_LEVEL = { person: "bad", rule: "warn", frozen: "frozen", expired: "idle", invalid: "mark", not_found: "idle" };
 const LEVEL = { ok: "calm", tool_error: "bad", rpc_error: "bad", timeout: "bad", bad_answer: "bad", upstream_lost: "bad", bug: "bad", cancelled: "idle", refused: "warn", denied: "warn" };
 const STATES = { judging: "checking rules", waiting: "waiting for approval", running: "running" };

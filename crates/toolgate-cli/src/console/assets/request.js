@@ -7,15 +7,18 @@ import { argumentsView } from "./arguments.js";
 import { editPanel, rememberPanel } from "./decide.js";
 
 /** Tags for the annotations that a server gives its tool. */
-export function riskTags(hints = {}, trusted = false) {
+export function riskTags({ hints = {}, claimed = [], trusted = false }) {
   const tag = (text, level) => h("span", { class: "tag " + level }, text);
+  const says = (hint) => claimed.includes(hint);
   const out = [];
-  if (hints.readOnly === true) out.push(tag("read-only", "calm"));
-  else out.push(tag(hints.readOnly === false ? "not read-only" : "may not be read-only", "warn"));
-  if (hints.destructive === true) out.push(tag("destructive", "bad"));
-  if (hints.openWorld === true) out.push(tag("reaches external systems", "warn"));
-  if (hints.idempotent === true) out.push(tag("idempotent", "calm"));
-  out.push(h("span", { class: "dim claim" }, trusted ? "claimed by the server, trusted by your configuration" : "claimed by the server, not verified"));
+  if (hints.readOnly) out.push(tag("read-only", "calm"));
+  else out.push(tag(says("readOnly") ? "not read-only" : "may not be read-only", "warn"));
+  // Where the server says nothing, the worse is assumed, as the specification does.
+  if (hints.destructive) out.push(says("destructive") ? tag("destructive", "bad") : tag("may be destructive", "warn"));
+  if (hints.openWorld) out.push(tag(says("openWorld") ? "reaches external systems" : "may reach external systems", "warn"));
+  if (hints.idempotent) out.push(tag("idempotent", "calm"));
+  const source = !claimed.length ? "the server claims nothing about it" : trusted ? "claimed by the server, trusted by your configuration" : "claimed by the server, not verified";
+  out.push(h("span", { class: "dim claim" }, source));
   return out;
 }
 
@@ -177,7 +180,7 @@ export function requestView(id) {
     attr(node, "data-caller", p.connected ? "waits" : "gone");
     node.classList.toggle("gone", !p.connected);
     node.classList.toggle("destructive", p.must_type);
-    tags.replaceChildren(...(p.connected ? [] : [h("span", { class: "tag bad" }, p.own ? "caller disconnected" : "no caller is connected")]), ...(isTool(p) ? riskTags(p.hints, p.trusted) : kindTags(p)));
+    tags.replaceChildren(...(p.connected ? [] : [h("span", { class: "tag bad" }, p.own ? "caller disconnected" : "no caller is connected")]), ...(isTool(p) ? riskTags(p) : kindTags(p)));
     attr(typed.node, "hidden", !p.must_type);
     approve.className = p.must_type ? "destroy" : "primary";
     attr(edit, "hidden", !p.may_edit);
@@ -186,7 +189,7 @@ export function requestView(id) {
     put(note, p.needs > 1
       ? `${p.needs} people have to approve.` + (p.yeses.length ? ` So far: ${p.yeses.join(", ")}.` : "")
       : p.may_remember ? "" : "You can remember this approval only with a condition: " + (isTool(p) && p.hints?.destructive === true
-        ? "the server annotates this tool as destructive."
+        ? p.claimed?.includes("destructive") ? "the server annotates this tool as destructive." : "the tool may be destructive."
         : `this server is not trusted, so its claim that the ${p.kind ?? "tool"} is harmless does not count.`));
     drawFacts();
     busy();

@@ -1,7 +1,7 @@
 // Calls: a histogram with a brush, filters, and the calls as rows, or as counts by tool while there are too many.
 
 import { state, now, post, KEEP, on } from "./api.js";
-import { h, t, put, attr, keyed, button, plural, pageRoot, visText } from "./dom.js";
+import { h, t, put, attr, keyed, button, plural, pageRoot, visText, tableHead } from "./dom.js";
 import { setTime, clock, dateTime, shortTime, span } from "./time.js";
 import { barChart, legend, sparkline } from "./charts.js";
 import { virtualList } from "./virtual.js";
@@ -50,7 +50,7 @@ const none = h("p", { class: "empty", hidden: true });
 const cap = h("p", { class: "dim cap", hidden: true }, `This page keeps the newest ${KEEP.toLocaleString("en")} calls; the audit log has all calls.`);
 const byTool = h("tbody", {});
 const totals = h("div", { class: "scroll", hidden: true, "data-by-tool": "" }, h("table", { class: "grants by-tool" },
-  h("thead", {}, h("tr", {}, ...["Tool", "Calls/s", "Last minute", ...CLASSES.map((c) => c.label), "Average"].map((x) => h("th", { scope: "col" }, x)))), byTool));
+  tableHead("Tool", ["Calls/s"], "Last minute", ...CLASSES.map((c) => [c.label]), ["Average"]), byTool));
 const detail = h("aside", { class: "detail-pane", tabindex: "-1", "aria-label": "Details of the call", hidden: true });
 const panes = h("div", { class: "panes" }, h("div", { class: "list-pane" }, none, list.node, totals, cap), detail);
 root.append(h("div", { class: "tools-bar" }, h("span", { class: "segs", role: "group", "aria-label": "Time" }, ...ranges), h("div", { class: "chips", role: "group", "aria-label": "State" }, ...chips), pause, shape, rate),
@@ -238,7 +238,7 @@ function drawRows(calls) {
 }
 
 function makeTool(first) {
-  const speed = h("td", {}), spark = sparkline("Calls per second in the last minute"), took = h("td", {});
+  const speed = h("td", { class: "n" }), spark = sparkline("Calls per second in the last minute"), took = h("td", { class: "n" });
   const cells = CLASSES.map((c) => h("td", { class: "n n-" + c.id }));
   const node = h("tr", { "data-tool-rate": first.name }, h("td", {}, t("b", {}, first.name)), speed, h("td", {}, spark.node), ...cells, took);
   return { node, update(tool) {
@@ -259,6 +259,7 @@ function makeRow(first) {
   const tick = () => {
     const ms = c.state === "done" ? c.took_ms : now() - c.at;
     put(took, ms === null || ms === undefined ? "" : span(ms));
+    attr(took, "title", c.past && c.approved ? "from the approval to the end" : null);
   };
   function update(next) {
     c = next;

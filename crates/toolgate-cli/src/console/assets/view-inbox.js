@@ -188,6 +188,7 @@ function makeRow(first) {
     }
     attr(node, "hidden", Boolean(item.of) && !openGroups.has(item.of));
     node.classList.toggle("member", Boolean(item.of));
+    name.classList.toggle("sr", Boolean(item.of));
     tick();
   }
   const part = { node, update, tick, item, mark: (on) => { node.classList.toggle("selected", on); attr(node, "aria-current", on ? "true" : null); } };

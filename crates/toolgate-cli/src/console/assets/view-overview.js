@@ -1,7 +1,7 @@
 // Overview: what the gateway did, by decision, latency, caller and server, and what stands out.
 
 import { state, now, post, on } from "./api.js";
-import { h, t, put, attr, button, plural, visText, pageRoot } from "./dom.js";
+import { h, t, put, attr, button, plural, visText, pageRoot, tableHead } from "./dom.js";
 import { barChart, lineChart, legend } from "./charts.js";
 import { trafficMap, chartCounts } from "./map.js";
 import { CLASSES, outcomeOf } from "./outcomes.js";
@@ -30,14 +30,14 @@ const noRefusals = h("p", { class: "dim", hidden: true }, "No call was refused i
 const insights = h("ul", { class: "insights" });
 const error = h("p", { class: "error", role: "alert", hidden: true });
 const panel = (title, ...kids) => h("section", { class: "panel-box" }, h("h3", {}, title), ...kids);
-const table = (body, ...heads) => h("div", { class: "scroll" }, h("table", {}, h("thead", {}, h("tr", {}, ...heads.map((x) => h("th", { scope: "col" }, x)))), body));
+const table = (body, ...heads) => h("div", { class: "scroll" }, h("table", {}, tableHead(...heads), body));
 root.append(h("div", { class: "tools-bar" }, h("div", { class: "chips", role: "group", "aria-label": "Time" }, ...ranges), filters, behind), error, tiles,
   h("div", { class: "boxes" },
     panel("Calls by decision", calls.node, legend(CLASSES)),
     panel("Latency", latency.node, legend([{ id: "p50", label: "median" }, { id: "p95", label: "95th percentile" }], "l")),
     h("section", { class: "panel-box wide" }, h("h3", {}, "Who calls what"), map.node, h("p", { class: "dim" }, "Choose a caller or a server to see only its calls.")),
-    panel("Refused, by caller and reason", noRefusals, table(refusals, "Caller", "Tool", "Why", "Calls")),
-    panel("Tools", table(tools, "Tool", "Calls", "Failed", "Refused", "Median", "95th")),
+    panel("Refused, by caller and reason", noRefusals, table(refusals, "Caller", "Tool", "Why", ["Calls"])),
+    panel("Tools", table(tools, "Tool", ...["Calls", "Failed", "Refused", "Median", "95th"].map((x) => [x]))),
     panel("Requests for approval", approvals.node, legend(DECISIONS), denied),
     panel("Insights", insights)));
 

@@ -59,7 +59,7 @@ function sections(text) {
 function draw() {
   if (editing) return;
   const why = config.why_not;
-  put(note, why ? `The rules cannot be changed here: ${why}.` : `Of all rules that match a call, the strictest decides. Without a matching rule, a tool that a trusted server marks as read-only is allowed, and every other call needs an approval. The file is ${config.file}.`);
+  put(note, why ? `The rules cannot be changed here: ${why}.` : `Of all rules that match a call, the strictest decides. Without a matching rule, a tool that a trusted server marks as read-only is allowed, and every other call needs an approval. The file is ${config.file.split(/[\\/]/).at(-1)}.`);
   attr(add, "hidden", Boolean(why));
   attr(count, "hidden", Boolean(why));
   body.replaceChildren(...(config.rules.length ? config.rules.map(ruleCard) : [h("div", { class: "empty" }, h("h3", {}, "No rules"), h("p", {}, "A rule allows, asks for or denies calls of tools by their names, callers and arguments."))]));

@@ -74,7 +74,7 @@ function makeRow(first) {
     put(name, nameOf(x));
     put(about, x.title && x.title !== x.name ? `${x.title}: ${x.description}` : x.description);
     const tag = (text, level = "") => h("span", { class: "tag " + level }, text);
-    tags.replaceChildren(...(x.withheld ? [tag("withheld", "bad")] : []), ...(x.flags?.length ? [tag(`${x.flags.length} flagged`, "warn")] : []), ...(x.actions ?? []).map((a) => tag(a)), ...(isTool(x) ? (x.hints.destructive === true && x.hints.readOnly !== true ? [tag("destructive", "bad")] : x.hints.readOnly === true ? [tag("read-only", "calm")] : []) : [tag(x.kind)]));
+    tags.replaceChildren(...(x.withheld ? [tag("withheld", "bad")] : []), ...(x.flags?.length ? [tag(`${x.flags.length} flagged`, "warn")] : []), ...(x.actions ?? []).map((a) => tag(a)), ...(isTool(x) ? (x.hints.destructive && x.claimed?.includes("destructive") ? [tag("destructive", "bad")] : x.hints.readOnly === true ? [tag("read-only", "calm")] : []) : [tag(x.kind)]));
   } };
 }
 
@@ -114,7 +114,7 @@ function describe(x) {
       ...row("Rule", t("span", {}, `${x.verdict}: ${x.rule}`)),
       ...row(x.kind === "resource template" ? "Template" : x.kind === "resource" ? "URI" : "Client name", t("code", {}, x.wire)),
       ...(x.mime ? row("Type", t("code", {}, x.mime)) : []), ...(x.pin ? row("Pin", t("span", {}, x.pin)) : []),
-      ...(isTool(x) ? row("Hints", h("span", { class: "tags" }, ...riskTags(x.hints, x.trusted))) : []),
+      ...(isTool(x) ? row("Hints", h("span", { class: "tags" }, ...riskTags(x))) : []),
       ...row("Calls", h("a", { href: "#/calls/past?" + new URLSearchParams({ tool: nameOf(x), range: "7d" }) }, "those of seven days"))),
     ...(isTool(x) || x.kind === "prompt" ? [inputs(x.input_schema)] : []),
     ...(isTool(x) ? [h("details", { class: "fold" }, h("summary", {}, "Input schema"), textBox("Input schema", JSON.stringify(x.input_schema, null, 2))), x.output_schema ? h("details", { class: "fold" }, h("summary", {}, "Output schema"), textBox("Output schema", JSON.stringify(x.output_schema, null, 2))) : ""] : []),

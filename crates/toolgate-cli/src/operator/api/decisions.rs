@@ -211,7 +211,7 @@ pub(super) fn pending(view: &ApprovalView) -> Value {
     json!({
         "id": view.id, "call": view.calls.last(), "calls": view.calls, "at": millis(view.requested_at), "expires": millis(view.expires_at), "caller": view.binding.caller.name(),
         "client": view.request_info.client.as_deref(), "server": item.origin.server, "tool": used_name(view), "kind": item.kind().as_str(), "title": item.def.title(),
-        "description": item.def.description(), "hints": item_view::hints_json(item.def.annotations()), "trusted": item.origin.trusted,
+        "description": item.def.description(), "hints": item_view::hints_json(item.def.annotations()), "claimed": item_view::claimed_hints(item), "trusted": item.origin.trusted,
         "reasons": view.reasons, "arguments_pretty": pretty_json::pretty(&view.arguments), "arguments_raw": view.arguments.as_str(),
         "digest": view.binding.arguments, "schema": item_view::schema(item), "connected": view.is_awaited,
         "own": view.is_local, "may_remember": view.allows_grant, "may_edit": item.kind() == ItemKind::Tool && view.required_approvers <= 1,

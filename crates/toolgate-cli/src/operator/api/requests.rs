@@ -180,7 +180,7 @@ fn listed_request(view: &ApprovalView) -> Value {
         "id": view.id, "call": view.calls.last(), "at": millis(view.requested_at), "expires": millis(view.expires_at),
         "caller": view.binding.caller.name(), "client": view.request_info.client.as_deref(), "server": item.origin.server,
         "tool": decisions::used_name(view), "kind": item.kind().as_str(), "title": item.def.title(),
-        "hints": item_view::hints_json(item.def.annotations()), "trusted": item.origin.trusted,
+        "hints": item_view::hints_json(item.def.annotations()), "claimed": item_view::claimed_hints(item), "trusted": item.origin.trusted,
         "arguments": short.then_some(&masked.text), "preview": (!short).then(|| masked.text.chars().take(MAX_PREVIEW_CHARS).collect::<String>()), "arguments_bytes": masked.text.len(), "masked": masked.masked,
         "digest": view.binding.arguments, "connected": view.is_awaited, "own": view.is_local, "may_remember": view.allows_grant,
         "may_edit": item.kind() == ItemKind::Tool && view.required_approvers <= 1, "needs": view.required_approvers,
@@ -192,9 +192,8 @@ fn listed_request(view: &ApprovalView) -> Value {
 /// Returns whether an approver has to type the name of the tool: the server says that it destroys something. A tool
 /// without annotations counts as destructive elsewhere, but says nothing here.
 fn must_type(item: &Item) -> bool {
-    let annotations = item.def.json().get("annotations");
-    let hint = annotations.and_then(|annotations| annotations.get("destructiveHint"));
-    item.kind() == ItemKind::Tool && hint.and_then(|hint| hint.bool()) == Some(true)
+    let is_claimed = item_view::claimed_hints(item).contains(&"destructive");
+    item.kind() == ItemKind::Tool && is_claimed && item.def.annotations().destructive
 }
 
 fn digest_of(value: &Value) -> u64 {

@@ -4,7 +4,8 @@ use super::{ActionError, ActionResult, OperatorApi, action_input::ActionInput};
 use crate::{
     config::{Config, ConfigRule, ConfigSource},
     config_edit::{ConfigDocument, MaskedConfig},
-    file_diff::unified_diff,
+    config_versions::ConfigVersion,
+    file_diff::{LineChanges, unified_diff},
     history::{self, HistoryFilter, ReplayResult},
     runtime::{
         offline::{DefinitionChoice, OfflineView},
@@ -23,6 +24,8 @@ use toolgate_policy::{Approver, sanitize_entry};
 
 /// Maximum number of distinct changes in a preview.
 const MAX_CHANGES: usize = 200;
+/// Maximum number of versions in a list.
+const MAX_VERSIONS: usize = 20;
 /// Maximum number of days of a preview.
 const MAX_DAYS: u64 = 30;
 /// Keys that the console may change without `danger_edit_config`. The others start programs, reach other hosts, or decide
@@ -61,7 +64,7 @@ impl OperatorApi {
     fn config_text(&self) -> ActionResult {
         let snapshot = self.active.snapshot();
         let versions = self.reloader.versions.list();
-        let versions: Vec<Value> = versions.iter().map(|version| version.json()).collect();
+        let versions = self.versions_json(&versions);
         let active: Vec<Value> = snapshot.config.rules.iter().map(rule_json).collect();
         let mut value = json!({
             "rules": active, "versions": versions, "may_change_all": snapshot.config.console.danger_edit_config,
@@ -94,6 +97,30 @@ impl OperatorApi {
             }
         }
         Ok(value)
+    }
+
+    /// Returns the versions, newest first, each with what it changed in the one before it.
+    fn versions_json(&self, versions: &[ConfigVersion]) -> Vec<Value> {
+        let shown = &versions[..versions.len().min(MAX_VERSIONS)];
+        let mut after = shown.first().and_then(|newest| self.masked_version(newest));
+        let one = |(at, version): (usize, &ConfigVersion)| {
+            let before = versions
+                .get(at + 1)
+                .and_then(|version| self.masked_version(version));
+            let change = before.as_ref().zip(after.as_ref());
+            let change = change.and_then(|(before, after)| LineChanges::between(before, after));
+            after = before;
+            json!({
+                "id": version.id, "at": version.at, "by": version.by,
+                "change": change.map(|change| json!({"added": change.added, "removed": change.removed, "first": change.first})),
+            })
+        };
+        shown.iter().enumerate().map(one).collect()
+    }
+
+    fn masked_version(&self, version: &ConfigVersion) -> Option<String> {
+        let text = self.reloader.versions.read(&version.id).ok()?;
+        MaskedConfig::new(&text).map(|masked| masked.text)
     }
 
     /// Returns the text that an edited one stands for, with the secrets of the file.
@@ -266,7 +293,8 @@ fn mask(text: &str) -> String {
 
 /// Returns the differences between the file and a masked text. Secrets of the file are masked in it.
 fn masked_diff(path: &Path, before: &str, after: &str) -> String {
-    unified_diff(&path.display().to_string(), Some(&mask(before)), after)
+    let name = path.file_name().unwrap_or(path.as_os_str());
+    unified_diff(&name.to_string_lossy(), Some(&mask(before)), after)
 }
 
 /// Calls of the past under an edited config.

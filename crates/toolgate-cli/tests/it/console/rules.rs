@@ -44,6 +44,7 @@ fn a_rule_is_changed_with_its_effect_on_past_calls_in_view_and_taken_back() {
         {"do": "see", "at": "[data-rule='1'] .verdict.deny"},
         {"do": "wait"},
         {"do": "click", "at": "[data-undo] summary"},
+        {"do": "see", "at": "[data-version]:nth-child(1)", "holds": "1 line added, 1 line removed (action = \"deny\")"},
         {"do": "click", "at": "[data-version]:nth-child(2) [data-act=show-version]"},
         {"do": "see", "at": "[data-version]:nth-child(2) .diff ins", "holds": "action = \"allow\""},
         {"do": "click", "at": "[data-act=restore]"},
