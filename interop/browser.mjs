@@ -46,6 +46,7 @@
 //   {do: "axe", page}              says what axe-core finds wrong on the page
 //   {do: "frames", count}          says the median, 95th percentile and longest time between so many frames
 //   {do: "usable", at}             loads the page again; says the times of its first paint and until the selector finds something
+//   {do: "heap"}                   says how many bytes the scripts of the page hold, after the garbage is collected
 //   {do: "attack", url}            opens a page of another origin beside this one; says what it tried
 //   {do: "fill", at, text}         writes a text into a field
 //   {do: "read_through", at}       scrolls that text to its end, a screenful at a time; says the text
@@ -411,6 +412,13 @@ const acts = {
     return page.evaluate(() => ({
       paint: Math.round(performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? 0), ready: Math.round(performance.now())
     }));
+  },
+  async heap() {
+    const devtools = await page.context().newCDPSession(page);
+    await devtools.send('HeapProfiler.collectGarbage');
+    const { usedSize } = await devtools.send('Runtime.getHeapUsage');
+    await devtools.detach();
+    return { bytes: usedSize };
   },
   async attack({ url }) {
     // A page of another origin, in the browser that is logged in.

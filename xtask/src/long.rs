@@ -6,7 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use crate::run::{cargo, must};
 
 /// Part of the name of a test, the variable with its count, and the full count.
-const COUNTS: [(&str, &str, &str); 14] = [
+const COUNTS: [(&str, &str, &str); 15] = [
     ("t07_", "TOOLGATE_T07", "100000"),
     ("t10_", "TOOLGATE_T10", "10000000"),
     ("t29_", "TOOLGATE_T29", "1000000"),
@@ -28,6 +28,11 @@ const COUNTS: [(&str, &str, &str); 14] = [
         "many_calls_tools_and_requests_leave_the_console_usable",
         "TOOLGATE_CONSOLE_LOAD",
         "1",
+    ),
+    (
+        "memory_of_the_gateway_and_of_the_page_stays_flat",
+        "TOOLGATE_CONSOLE_CALLS",
+        "100000",
     ),
     (
         "a_freeze_reaches_all_gateways_soon",

@@ -1,7 +1,9 @@
 //! The console beside many calls, tools and requests. The test prints its figures: `cargo xtask long` has the full counts.
 
 use super::{call, config, tool};
-use crate::help::{Gate, LONG, Modern, Script, Setup, TempDir, browser, real, try_raw, until};
+use crate::help::{
+    Gate, LONG, Modern, Script, Setup, TempDir, browser, real, rss_of, try_raw, until,
+};
 use serde_json::{Value, json};
 use std::{
     path::Path,
@@ -57,16 +59,19 @@ fn loaded_gate(counts: &Counts) -> Gate {
     Setup::config(config(&format!("{limits}{many}"))).start_in(data)
 }
 
-/// Sends calls at a rate until `is_over`. Returns their number.
-fn send_calls(port: u16, rate: u32, is_over: &AtomicBool) -> usize {
+/// Sends calls at a rate until the number of the next one is too large. Returns their number.
+fn send_calls(port: u16, rate: u32, is_over: impl Fn(usize) -> bool + Sync) -> usize {
     let sent = AtomicUsize::new(0);
     let started = Instant::now();
     thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| {
                 let add = Modern::request(port, &json!(1), "demo_add", json!({"a": 1, "b": 2}));
-                while !is_over.load(Ordering::Relaxed) {
+                loop {
                     let number = sent.fetch_add(1, Ordering::Relaxed);
+                    if is_over(number) {
+                        break;
+                    }
                     // An open loop: a call is due at its time, however slow the others are.
                     let due = started + Duration::from_secs(1) / rate * number as u32;
                     thread::sleep(due.saturating_duration_since(Instant::now()));
@@ -131,7 +136,8 @@ fn many_calls_tools_and_requests_leave_the_console_usable() {
     page.event("waiting");
     let (calls, beside, sent, took) = thread::scope(|scope| {
         let started = Instant::now();
-        let load = scope.spawn(|| send_calls(gate.port, counts.rate, &is_over));
+        let load =
+            scope.spawn(|| send_calls(gate.port, counts.rate, |_| is_over.load(Ordering::Relaxed)));
         page.go_on();
         let calls = page.event("frames");
         let beside = page.event("frames");
@@ -169,4 +175,43 @@ fn many_calls_tools_and_requests_leave_the_console_usable() {
     requests
         .into_iter()
         .for_each(|call| drop(call.join().unwrap()));
+}
+
+#[test]
+fn memory_of_the_gateway_and_of_the_page_stays_flat_over_many_calls() {
+    let (Some(real), Some(_)) = (real(), browser()) else {
+        return;
+    };
+    let total =
+        std::env::var("TOOLGATE_CONSOLE_CALLS").map_or(3_000, |count| count.parse().unwrap());
+    // The lists of the page and of the gateway, and the allocators, are full by then.
+    let begin = total / 2;
+    let limits = "[limits]\nrate = \"1000000/s\"\n";
+    let gate = Setup::config(config(limits)).start();
+    let steps = json!([
+        {"do": "go", "to": "#/calls"},
+        {"do": "click", "at": "#view-calls [data-range=live]"},
+        {"do": "wait"},
+        {"do": "heap"},
+        {"do": "wait"},
+        {"do": "heap"},
+    ]);
+    let mut page = Script::browser(&real, &gate.console(), steps);
+    let mut measure = |calls: usize| {
+        page.event("waiting");
+        send_calls(gate.port, 500, |number| number >= calls);
+        page.go_on();
+        let heap = page.event("heap")["bytes"].as_u64().unwrap();
+        [rss_of(gate.pid()), heap].map(|bytes| bytes as f64 / 1_048_576.0)
+    };
+    let before = measure(begin);
+    let after = measure(total - begin);
+    println!(
+        "after {begin} and {total} calls: gateway {:.1} and {:.1} MiB, page {:.1} and {:.1} MiB",
+        before[0], after[0], before[1], after[1]
+    );
+    for (before, after) in before.into_iter().zip(after) {
+        assert!(after < before * 1.2 + 4.0, "from {before} to {after} MiB");
+    }
+    page.assert_no_page_error();
 }
