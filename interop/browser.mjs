@@ -46,6 +46,8 @@
 //   {do: "axe", page}              says what axe-core finds wrong on the page
 //   {do: "frames", count}          says the median, 95th percentile and longest time between so many frames
 //   {do: "usable", at}             loads the page again; says the times of its first paint and until the selector finds something
+//   {do: "foreign", page}          says whether text of others became markup or ran, and how many hidden characters are unmarked
+//   {do: "tab_through", page}      presses Tab until the focus comes back; says which controls it did not reach or does not show
 //   {do: "heap"}                   says how many bytes the scripts of the page hold, after the garbage is collected
 //   {do: "attack", url}            opens a page of another origin beside this one; says what it tried
 //   {do: "fill", at, text}         writes a text into a field
@@ -412,6 +414,43 @@ const acts = {
     return page.evaluate(() => ({
       paint: Math.round(performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? 0), ready: Math.round(performance.now())
     }));
+  },
+  async foreign({ page: name }) {
+    return {
+      page: name, ...await page.evaluate(() => ({
+        ran: window.ran ?? null,
+        markup: [...document.querySelectorAll('script:not([src]), [onerror], [onload], img:not([src^="blob:"]):not([src^="/"]), a[href^="javascript:"], iframe')].map(one => one.outerHTML.slice(0, 200)),
+        hidden: (document.body.innerText.match(/[\u202a-\u202e\u2066-\u2069\u200b]/g) ?? []).length,
+        shows: document.body.innerText.includes('onerror=')
+      }))
+    };
+  },
+  async tab_through({ page: name }) {
+    // A dialog keeps the focus; of radio buttons, Tab reaches the chosen one.
+    const wanted = await page.evaluate(() => {
+      const controls = [...(document.querySelector('dialog[open]') ?? document).querySelectorAll('a[href], button, input, select, textarea, summary, [tabindex="0"]')];
+      const usable = controls.filter(one => !one.disabled && one.tabIndex >= 0 && one.checkVisibility({ visibilityProperty: true }) && one.getClientRects().length && !(one.type === 'radio' && !one.checked));
+      document.activeElement?.blur();
+      return usable.map(one => one.outerHTML.slice(0, 160));
+    });
+    const reached = new Set(), unmarked = [];
+    for (let i = 0; i < wanted.length + 10 || wanted.some(html => !reached.has(html)) && i < 2 * wanted.length + 20; i++) {
+      await page.keyboard.press('Tab');
+      const at = await page.evaluate(() => {
+        const one = document.activeElement;
+        if (!one || one === document.body) return null;
+        const outlined = part => { const { outlineStyle, outlineWidth } = getComputedStyle(one, part); return outlineStyle !== 'none' && outlineWidth !== '0px'; };
+        // A part of a date field has the mark of the browser itself.
+        const marked = outlined() || outlined('::after') || getComputedStyle(one).strokeWidth === '2px' || one.type === 'datetime-local';
+        return { marked, html: one.outerHTML.slice(0, 160) };
+      });
+      if (at) reached.add(at.html);
+      if (at && !at.marked) unmarked.push(at.html);
+    }
+    // Something that a pointer can press has to be a control, or to be in one.
+    const mouse = await page.evaluate(() => [...document.querySelectorAll('body *')].filter(one => getComputedStyle(one).cursor === 'pointer' && one.checkVisibility()
+      && !one.closest('a[href], button, input, select, textarea, summary, label, [tabindex="0"], g:has(> [tabindex="0"])')).map(one => one.outerHTML.slice(0, 160)));
+    return { page: name, controls: wanted.length, missed: wanted.filter(html => !reached.has(html)), unmarked, mouse };
   },
   async heap() {
     const devtools = await page.context().newCDPSession(page);

@@ -2,6 +2,7 @@
 
 mod accessibility;
 mod attacks;
+mod hostile_text;
 mod inbox;
 mod load;
 mod page;

@@ -66,7 +66,7 @@ pub(crate) fn note(gate: &Gate, text: &str) -> Response {
 }
 
 pub(crate) fn begun(gate: &Gate, tool: &str) -> usize {
-    let records = gate.audit();
+    let records = gate.audit_files();
     let begun = records.iter().filter(|record| record["ev"] == "call.begin");
     begun.filter(|record| record["tool"] == tool).count()
 }

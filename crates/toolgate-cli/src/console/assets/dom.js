@@ -164,6 +164,15 @@ export function say(text) {
 /** Whether a key pressed in the element is text. */
 export const isField = (el) => el instanceof HTMLElement && (el.isContentEditable || ["INPUT", "TEXTAREA", "SELECT"].includes(el.tagName));
 
+const drawn = new WeakMap();
+/** Makes the children of a node anew if their data changed. Otherwise they stay, with the focus of the keyboard. */
+export function redraw(node, data, make) {
+  const key = JSON.stringify(data);
+  if (drawn.get(node) === key) return;
+  drawn.set(node, key);
+  node.replaceChildren(...make());
+}
+
 /** The head of a table. A name in a list is that of a column of numbers, which are on its right side. */
 export const tableHead = (...names) => h("thead", {}, h("tr", {}, ...names.map((name) => (Array.isArray(name) ? h("th", { scope: "col", class: "n" }, ...name) : h("th", { scope: "col" }, name)))));
 

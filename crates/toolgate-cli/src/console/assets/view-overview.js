@@ -1,7 +1,7 @@
 // Overview: what the gateway did, by decision, latency, caller and server, and what stands out.
 
 import { state, now, post, on } from "./api.js";
-import { h, t, put, attr, button, plural, visText, pageRoot, tableHead } from "./dom.js";
+import { h, t, put, attr, button, plural, visText, pageRoot, redraw, tableHead } from "./dom.js";
 import { barChart, lineChart, legend } from "./charts.js";
 import { trafficMap, chartCounts } from "./map.js";
 import { CLASSES, outcomeOf } from "./outcomes.js";
@@ -71,10 +71,10 @@ function draw() {
   map.update(last.flows);
   drawFilters();
   drawTiles(buckets);
-  refusals.replaceChildren(...last.refusals.slice(0, 15).map((r) => h("tr", {}, t("td", {}, r.caller), t("td", {}, r.tool ?? ""), h("td", {}, outcomeOf({ refusal: r.class }), r.rule ? t("small", { class: "dim" }, r.rule) : ""), h("td", { class: "n" },
+  redraw(refusals, [last.refusals, range], () => last.refusals.slice(0, 15).map((r) => h("tr", {}, t("td", {}, r.caller), t("td", {}, r.tool ?? ""), h("td", {}, outcomeOf({ refusal: r.class }), r.rule ? t("small", { class: "dim" }, r.rule) : ""), h("td", { class: "n" },
     h("a", { href: "#/calls/past?" + new URLSearchParams({ caller: r.caller, tool: r.tool ?? "", class: r.class, rule: r.rule ?? "", range }) }, r.n.toLocaleString("en"))))));
   attr(noRefusals, "hidden", last.refusals.length > 0);
-  tools.replaceChildren(...last.tools.slice(0, 15).map((g) => {
+  redraw(tools, last.tools, () => last.tools.slice(0, 15).map((g) => {
     const c = chartCounts(g.classes), of = (id) => c[CLASSES.findIndex((x) => x.id === id)];
     return h("tr", {}, h("td", {}, t("b", {}, g.name)), ...[g.n, of("failed"), of("refused")].map((n) => h("td", { class: "n" }, n ? n.toLocaleString("en") : "")), ...[g.p50, g.p95].map((us) => h("td", { class: "n" }, us === null ? "" : span(us / 1000))));
   }));
@@ -85,7 +85,7 @@ function draw() {
 }
 
 function drawFilters() {
-  filters.replaceChildren(...["caller", "server"].filter((kind) => filter[kind]).map((kind) => h("span", { class: "tag" }, `${kind} ${visText(filter[kind])} `,
+  redraw(filters, filter, () => ["caller", "server"].filter((kind) => filter[kind]).map((kind) => h("span", { class: "tag" }, `${kind} ${visText(filter[kind])} `,
     button("\u00d7", { class: "quiet", "aria-label": `All ${kind}s`, "data-act": "clear-" + kind }, () => { filter = { ...filter, [kind]: undefined }; load(); }))));
 }
 
@@ -96,10 +96,10 @@ function drawTiles(buckets) {
   const today = last.days.at(-1);
   const live = [...state.pending.values()].filter((p) => p.connected).length;
   const rows = [["Calls", all.toLocaleString("en")], ["Refused", share("refused")], ["Failed", share("failed")],
-    ["Waiting now", live ? h("a", { href: "#/inbox" }, String(live)) : "0"],
+    ["Waiting now", String(live)],
     ["Median wait today", today?.median_wait_ms === null || today === undefined ? "none" : span(today.median_wait_ms)],
     ["Servers up", `${state.servers.filter((s) => s.state === "running").length} of ${state.servers.length}`]];
-  tiles.replaceChildren(...rows.map(([label, value]) => h("div", { "data-tile": label }, h("dt", {}, label), h("dd", {}, value))));
+  redraw(tiles, rows, () => rows.map(([label, value]) => h("div", { "data-tile": label }, h("dt", {}, label), h("dd", {}, label === "Waiting now" && live ? h("a", { href: "#/inbox" }, value) : value))));
 }
 
 // What stands out ---------------------------------------------------------
@@ -120,7 +120,7 @@ function drawInsights({ approvals: byTool, never_called, servers }) {
   if (unused.length) out.push(h("li", { "data-insight": "unused-grants" }, plural(unused.length, "remembered approval") + " was never used since it was given: ", h("a", { href: "#/grants" }, "see the grants"), "."));
   if (never_called.length) out.push(h("li", { "data-insight": "never-called" }, plural(never_called.length, "tool was", "tools were") + " not called in seven days: ", t("span", {}, never_called.slice(0, 6).join(", ") + (never_called.length > 6 ? ` and ${never_called.length - 6} more` : "")), ". A deny rule hides what nobody needs."));
   for (const s of servers.filter((x) => x.p95 !== null && x.p95 / 1000 > SLOW_MS && x.n >= 10).slice(0, 3)) out.push(h("li", { "data-insight": "slow-server" }, t("b", {}, s.name), ` is slow: one call in twenty takes longer than ${span(s.p95 / 1000)}. `, h("a", { href: "#/servers/" + encodeURIComponent(s.name) }, "See the server"), "."));
-  insights.replaceChildren(...(out.length ? out : [h("li", { class: "dim" }, "Nothing stands out.")]));
+  redraw(insights, [byTool, never_called, servers, unused.length], () => (out.length ? out : [h("li", { class: "dim" }, "Nothing stands out.")]));
 }
 
 function refresh() {

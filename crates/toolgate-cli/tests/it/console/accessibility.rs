@@ -1,4 +1,4 @@
-//! Each page of the console in light and dark, on a wide and on a narrow screen: axe-core finds nothing, and nothing is
+//! Each page of the console by keyboard alone, in light and dark, on a wide and on a narrow screen: axe-core finds nothing, and nothing is
 //! wider than the screen. The test writes a screenshot of each into `target/screenshots`.
 
 use super::{call, record::busy_gate};
@@ -134,6 +134,7 @@ fn every_page_is_accessible_and_fits_in_light_and_dark_on_wide_and_narrow_screen
             json!({"do": "colors", "scheme": "light"}),
         ]);
         steps.extend(open.as_array().unwrap().iter().cloned());
+        steps.push(json!({"do": "tab_through", "page": name}));
         for (width, scheme) in [
             (1440, "light"),
             (1440, "dark"),
@@ -171,6 +172,16 @@ fn every_page_is_accessible_and_fits_in_light_and_dark_on_wide_and_narrow_screen
         .filter(|size| size["wide"].as_u64() > size["width"].as_u64())
         .collect();
     assert!(wide.is_empty(), "wider than the screen: {wide:?}");
+    let unreached: Vec<&Value> = page
+        .seen("tab_through")
+        .into_iter()
+        .filter(|found| {
+            ["missed", "unmarked", "mouse"]
+                .iter()
+                .any(|key| found[*key] != json!([]))
+        })
+        .collect();
+    assert!(unreached.is_empty(), "not for the keyboard: {unreached:#?}");
     page.assert_no_page_error();
     gate.cli(&["freeze", "all"]);
     drop((note.join(), delete.join()));
