@@ -57,7 +57,7 @@ const app = {
   token_endpoint_auth_method: 'none',
   grant_types: ['authorization_code', 'refresh_token'],
   response_types: ['code'],
-  redirect_uris: ['http://127.0.0.1/callback', 'http://127.0.0.1/sign-in/shown'],
+  redirect_uris: ['http://127.0.0.1/callback', 'http://127.0.0.1/sign-in/shown', 'http://127.0.0.1/console/identity'],
 };
 const signs = {
   client_id: 'agent.ES256.key',

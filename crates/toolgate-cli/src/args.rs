@@ -232,6 +232,12 @@ pub(crate) enum CliCommand {
         /// End all console sessions of the data directory instead, and invalidate unused links
         #[arg(long, conflicts_with_all = ["name", "qr"])]
         revoke: bool,
+        /// List the console sessions of the data directory instead
+        #[arg(long, conflicts_with_all = ["name", "qr", "revoke"])]
+        sessions: bool,
+        /// End the console session with this id of the list instead
+        #[arg(long, value_name = "ID", conflicts_with_all = ["name", "qr", "revoke", "sessions"])]
+        end: Option<String>,
     },
     /// Read or verify the audit log
     #[command(subcommand)]

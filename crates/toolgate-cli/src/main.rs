@@ -21,6 +21,7 @@ mod config;
 mod config_edit;
 mod config_versions;
 mod console;
+mod console_roles;
 mod disk_space;
 mod event_log;
 mod file_diff;

@@ -51,6 +51,57 @@ pub struct Approver {
     pub name: Option<Arc<str>>,
     /// True if the approver is the owner of the gateway, whose own calls carry no name.
     pub is_owner: bool,
+    /// Identity that an authorization server attests; `None` for a label or the user of a terminal.
+    pub identity: Option<Arc<ApproverIdentity>>,
+}
+
+/// Identity of an approver who signed in at an authorization server (OpenID Connect).
+///
+/// ```
+/// use toolgate_policy::{ApprovalChannel, Approver, ApproverIdentity};
+///
+/// let mut identity = ApproverIdentity::new("corp");
+/// identity.groups = vec!["oncall".into()];
+/// let ann = Approver::named(ApprovalChannel::Console, "corp:ann").with_identity(identity);
+/// assert_eq!(ann.identity.unwrap().issuer.as_ref(), "corp");
+/// ```
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct ApproverIdentity {
+    /// Name of the issuer in the config.
+    pub issuer: Arc<str>,
+    /// Groups of the approver, as the config maps them from claims.
+    pub groups: Vec<Arc<str>>,
+    /// Roles of the approver, as the config maps them from claims.
+    pub roles: Vec<Arc<str>>,
+}
+
+impl ApproverIdentity {
+    /// Creates the identity of an approver who signed in at this issuer of the config, in no group and with no role.
+    pub fn new(issuer: impl Into<Arc<str>>) -> ApproverIdentity {
+        ApproverIdentity {
+            issuer: issuer.into(),
+            groups: Vec::new(),
+            roles: Vec::new(),
+        }
+    }
+
+    fn json(&self) -> Value {
+        let names = |names: &[Arc<str>]| names.iter().map(|name| json!(&**name)).collect::<Value>();
+        json!({"issuer": &*self.issuer, "groups": names(&self.groups), "roles": names(&self.roles)})
+    }
+
+    fn read(value: &Value) -> Option<ApproverIdentity> {
+        let names = |key: &str| -> Option<Vec<Arc<str>>> {
+            let names = value.get(key)?.as_array()?.iter();
+            names.map(|name| Some(name.as_str()?.into())).collect()
+        };
+        Some(ApproverIdentity {
+            issuer: value.get("issuer")?.as_str()?.into(),
+            groups: names("groups")?,
+            roles: names("roles")?,
+        })
+    }
 }
 
 impl Approver {
@@ -60,15 +111,30 @@ impl Approver {
             channel,
             name: Some(name.into()),
             is_owner: false,
+            identity: None,
         }
     }
 
-    /// Adds the approver to an audit record: the channel in `by`, and the name, if it is known, in `who`.
+    /// Sets the identity that an authorization server attests.
+    #[must_use]
+    pub fn with_identity(self, identity: ApproverIdentity) -> Approver {
+        Approver {
+            identity: Some(Arc::new(identity)),
+            ..self
+        }
+    }
+
+    /// Adds the approver to an audit record: the channel in `by`, the name, if it is known, in `who`, and the issuer that
+    /// attests it in `issuer`.
     #[doc(hidden)]
     pub fn add_to(&self, record: AuditEntry) -> AuditEntry {
         let record = record.with("by", self.channel.as_str());
-        match &self.name {
+        let record = match &self.name {
             Some(name) => record.with("who", &**name),
+            None => record,
+        };
+        match &self.identity {
+            Some(identity) => record.with("issuer", &*identity.issuer),
             None => record,
         }
     }
@@ -98,7 +164,11 @@ impl Approver {
     }
 
     pub(crate) fn json(&self) -> Value {
-        json!({"by": self.channel.as_str(), "name": self.name.as_deref(), "owner": self.is_owner})
+        let mut value = json!({"by": self.channel.as_str(), "name": self.name.as_deref(), "owner": self.is_owner});
+        if let Some(identity) = &self.identity {
+            value["identity"] = identity.json();
+        }
+        value
     }
 
     pub(crate) fn read(value: &Value) -> Option<Approver> {
@@ -112,6 +182,10 @@ impl Approver {
             channel: by,
             name,
             is_owner: owner,
+            identity: match value.get("identity") {
+                Some(identity) => Some(Arc::new(ApproverIdentity::read(identity)?)),
+                None => None,
+            },
         })
     }
 }
@@ -122,6 +196,7 @@ impl From<ApprovalChannel> for Approver {
             channel: by,
             name: None,
             is_owner: false,
+            identity: None,
         }
     }
 }

@@ -48,6 +48,7 @@ use crate::{
         revoke_all_sessions,
     },
     serve::{self, GatewayTransport, StartOptions},
+    timestamp::format_timestamp,
 };
 use data_dir::DataLocation;
 use own_program::{lasting_program, own_program};
@@ -58,7 +59,7 @@ use std::{
     process::ExitCode,
     time::Duration,
 };
-use toolgate_core::visible;
+use toolgate_core::{visible, visible_line};
 use toolgate_protocol::plural::count_of;
 
 /// Failure of a command.
@@ -178,6 +179,15 @@ fn dispatch(cli: Cli) -> Result<ExitCode> {
         Some(CliCommand::Logout(wanted)) => logins::sign_out(&place, wanted),
         Some(CliCommand::Logins(output)) => logins::list(&place, output.json),
         Some(CliCommand::Console { revoke: true, .. }) => revoke_console(&place, &data()?),
+        Some(CliCommand::Console { sessions: true, .. }) => {
+            list_sessions(&GatewaySockets::find(&data()?)?)
+        }
+        Some(CliCommand::Console { end: Some(id), .. }) => {
+            let gateways = GatewaySockets::find(&data()?)?;
+            let ended = gateways.request_any("console/end", &json!({"id": id}))?;
+            let who = visible_line(ended["ended"].as_str().unwrap_or_default());
+            print(&format!("ended the session of {who}\n"))
+        }
         Some(CliCommand::Console { name, qr, .. }) => {
             console(&GatewaySockets::find(&data()?)?, name, *qr)
         }
@@ -302,6 +312,32 @@ fn console(gateways: &GatewaySockets, name: &str, qr: bool) -> Result<ExitCode> 
         );
     }
     print(&format!("{}\n{link}\n", qr_code::render(link)?))
+}
+
+/// Lists the console sessions of the data directory.
+fn list_sessions(gateways: &GatewaySockets) -> Result<ExitCode> {
+    let sessions = gateways.request_any("console/sessions", &json!({}))?;
+    let sessions = sessions.as_array().map(Vec::as_slice).unwrap_or_default();
+    if sessions.is_empty() {
+        return print("no console session; `toolgate console` prints a link\n");
+    }
+    let lines = sessions.iter().map(|one| {
+        let text = |key: &str| visible_line(one[key].as_str().unwrap_or_default());
+        let issuer = match text("issuer").as_str() {
+            "" => "link".to_owned(),
+            issuer => issuer.to_owned(),
+        };
+        let (since, end) = (
+            format_timestamp(&one["since"]),
+            format_timestamp(&one["expires"]),
+        );
+        format!(
+            "{}  {}  {issuer}  since {since}, ends {end}\n",
+            text("id"),
+            text("who")
+        )
+    });
+    print(&lines.collect::<String>())
 }
 
 /// Returns whether a link leads to this machine, whichever machine opens it.

@@ -4,7 +4,7 @@ use super::{
     admin::AdminSection,
     audit::AuditSection,
     auth::AuthSection,
-    console::ConsoleSettings,
+    console::ConsoleSection,
     https_url::HttpsUrl,
     limits::GatewayLimits,
     network::{HostName, ListenAddress, OriginName},
@@ -66,8 +66,8 @@ pub(super) struct ConfigFile {
     pub(super) admin: AdminSection,
     /// Metrics and traces.
     pub(super) telemetry: TelemetrySection,
-    /// Web console.
-    pub(super) console: ConsoleSettings,
+    /// Web console: its sessions, the roles of people, and what it may change.
+    pub(super) console: ConsoleSection,
     /// Limits. The name of a key says its unit: bytes, seconds or milliseconds; all others are counts.
     pub(super) limits: GatewayLimits,
     /// State that several gateways share.

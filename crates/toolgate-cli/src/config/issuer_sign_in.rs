@@ -13,8 +13,9 @@ use serde::Deserialize;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct IssuerSignInSection {
-    /// Client id of the gateway's pages at the issuer. Register one redirect address for it and no other: the address
-    /// of `resource` with `sign-in/shown` in place of `mcp`. Do not register `sign-in/back`: a server's authorization
+    /// Client id of the gateway's pages at the issuer. Register one redirect address for it: the address of `resource`
+    /// with `sign-in/shown` in place of `mcp`. For people who sign in to the console, also register that of the console
+    /// with the path `/console/identity`. Do not register `sign-in/back` or `console/signed-in`: a server's authorization
     /// flow could then obtain codes of this client.
     #[schemars(example = &"toolgate-pages")]
     client_id: ExpandedText,

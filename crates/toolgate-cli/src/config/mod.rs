@@ -73,7 +73,7 @@ pub(crate) use client_registration::{
     ClientCredential, ClientRegistration, PreregisteredClient, SignInParty,
 };
 pub(crate) use config_value::{ConfigValue, MAX_SECRET_FILE_BYTES};
-pub(crate) use console::ConsoleSettings;
+pub(crate) use console::{ConsoleRole, ConsoleSettings};
 pub(crate) use default_name::{name_of_command, name_of_url};
 pub(crate) use env_name::check_env_name;
 pub(crate) use error::{ConfigError, ConfigText, suggestion as nearest_names};
@@ -147,7 +147,7 @@ pub(crate) struct Config {
     pub(crate) admin: AdminSettings,
     /// Metrics and traces.
     pub(crate) telemetry: TelemetrySettings,
-    /// Web console.
+    /// Web console: its sessions, the roles of people, and what it may change.
     pub(crate) console: ConsoleSettings,
     /// Limits.
     pub(crate) limits: GatewayLimits,

@@ -4,6 +4,7 @@ use super::{
     AdminSettings, AuditSettings, AuthSettings, Config, ConfigSource, SecretRuleFiles,
     TelemetrySettings,
     config_file::ConfigFile,
+    console::ConsoleSettings,
     error::{ConfigError, ConfigText},
     https_url::HttpsUrl,
     network,
@@ -67,6 +68,7 @@ fn check(
     let (views, view_rules) = ViewSettings::check_all(file.view, &file.limits, tools, &auth, tree)?;
     let default_view = check_default_view(file.default_view, &views)?;
     let notify = NotifySettings::check_all(file.notify, tools, &auth, tree)?;
+    let console = ConsoleSettings::check(file.console, &auth)?;
     let console_url = file.console_url.map(check_console_url).transpose()?;
     let (servers, disabled): (Vec<_>, Vec<_>) =
         servers.into_iter().partition(|server| server.enabled);
@@ -74,13 +76,13 @@ fn check(
     config.disabled_servers = disabled;
     config.store = StoreSettings::check(file.store)?;
     config.pins = file.pins;
-    config.console = file.console;
     config.tool_names = file.tool_names;
     config.auth = auth;
     config.search = search;
     config.rules = rules.into_iter().chain(view_rules).collect();
     config.views = views;
     config.notify = notify;
+    config.console = console;
     config.console_url = console_url;
     config.default_view = default_view;
     config.data = file.data.map(PathBuf::from);

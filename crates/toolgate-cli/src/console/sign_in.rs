@@ -134,8 +134,16 @@ impl WebConsole {
     }
 }
 
-/// Returns the redirect URI on our own origin, as this request names it. Its Host and Origin were checked.
+/// Returns the redirect URI on our own origin, as this request names it.
 fn redirect_uri(request: &Request<Incoming>) -> Result<String, String> {
+    own_address(request).map(|own| format!("{own}{CONSOLE_REDIRECT_PATH}"))
+}
+
+/// Returns our own origin, as this request names it. Its Host and Origin were checked.
+///
+/// # Errors
+/// A code must not come back to this address.
+pub(super) fn own_address(request: &Request<Incoming>) -> Result<String, String> {
     let one = |name| {
         let value = request.headers().get(name)?;
         value.to_str().ok().map(str::to_ascii_lowercase)
@@ -155,5 +163,5 @@ fn redirect_uri(request: &Request<Incoming>) -> Result<String, String> {
             "a sign-in must not send its code over an unencrypted network; open the console on this machine, or over https, not at {origin}"
         ));
     }
-    Ok(format!("{origin}{CONSOLE_REDIRECT_PATH}"))
+    Ok(origin)
 }

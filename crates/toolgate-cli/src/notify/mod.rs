@@ -24,4 +24,4 @@ pub(crate) use message::{ExpiredRequest, Notification, RequestMessage};
 pub(crate) use notifier::Notifier;
 pub(crate) use schedule::{LocalMoment, NoticeSchedule};
 pub(crate) use sender::{NotificationSender, OutgoingMessage};
-pub(crate) use web_push::PushSubscriptions;
+pub(crate) use web_push::{PushSubscriptions, RecipientCheck};

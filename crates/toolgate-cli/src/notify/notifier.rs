@@ -7,7 +7,7 @@ use super::{
     message::Notification,
     schedule::ScheduleRules,
     signature::WebhookSecret,
-    web_push::{PushSubscriptions, WebPushChannel},
+    web_push::{PushSubscriptions, RecipientCheck, WebPushChannel},
     webhook::{NtfyChannel, WebhookChannel},
 };
 use crate::config::{NameGlob, NotifyChannel, NotifySettings, RequestRisk};
@@ -43,6 +43,7 @@ enum Channel {
 pub(crate) struct NotifierResources<'a> {
     pub(crate) guardian: &'a Guardian,
     pub(crate) subscriptions: &'a PushSubscriptions,
+    pub(crate) may_hear: &'a RecipientCheck,
     /// Address for decisions that the receiver sends back.
     pub(crate) callback: Option<String>,
 }
@@ -102,7 +103,10 @@ impl Notifier {
     ) -> Result<(), String> {
         match &self.channel {
             Channel::Desktop => desktop::show(notification, with.guardian).await,
-            Channel::WebPush(push) => push.send(notification, with.subscriptions).await,
+            Channel::WebPush(push) => {
+                push.send(notification, with.subscriptions, with.may_hear)
+                    .await
+            }
             Channel::Webhook(webhook) => {
                 let callback = with.callback.filter(|_| !self.settings.people.is_empty());
                 webhook.send(notification, id, callback.as_deref()).await

@@ -1,7 +1,8 @@
 //! Sender of messages: a few attempts, and a record of each message in the audit log.
 
 use super::{
-    Notifier, PushSubscriptions, message::Notification, notifier::NotifierResources, webhook,
+    Notifier, PushSubscriptions, RecipientCheck, message::Notification,
+    notifier::NotifierResources, webhook,
 };
 use crate::event_log::{self, GatewayEvent};
 use std::{sync::Arc, time::Duration};
@@ -26,6 +27,8 @@ pub(crate) struct NotificationSender {
 pub(crate) struct OutgoingMessage {
     pub(crate) notifier: Arc<Notifier>,
     pub(crate) notification: Notification,
+    /// Who may still hear of requests, of the people who subscribed to push messages.
+    pub(crate) may_hear: RecipientCheck,
     /// Address for decisions that the receiver sends back.
     pub(crate) callback: Option<String>,
 }
@@ -58,6 +61,7 @@ impl NotificationSender {
         let with = NotifierResources {
             guardian: &self.guardian,
             subscriptions: &self.subscriptions,
+            may_hear: &message.may_hear,
             callback: message.callback.clone(),
         };
         message.notifier.send(&message.notification, id, with).await

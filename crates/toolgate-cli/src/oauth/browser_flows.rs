@@ -228,6 +228,15 @@ impl<T: Send + 'static> BrowserFlows<T> {
             .unwrap_or_else(|_| Err(INTERRUPTED_MESSAGE.to_owned()))
     }
 
+    /// Returns the number of pending flows with that purpose.
+    pub(super) fn pending_count(&self, what: &BrowserFlowPurpose) -> usize {
+        let open = self.lock_valid();
+        open.pending
+            .iter()
+            .filter(|one| one.purpose == *what)
+            .count()
+    }
+
     /// Cancels the flows with that purpose.
     pub(super) fn cancel(&self, what: &BrowserFlowPurpose) {
         self.lock_valid()

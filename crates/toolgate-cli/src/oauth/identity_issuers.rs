@@ -8,8 +8,16 @@ use toolgate_auth::{
     client::{ClientAuthentication, RegisteredClient, ScopeSet, UserIdentification},
 };
 
+/// Path of the page to which an issuer sends people who sign in to the console.
+pub(crate) const IDENTITY_PATH: &str = "/console/identity";
+
 /// Error for an authorization response that is not accepted.
 const UNEXPECTED_IDENTITY_MESSAGE: &str = "this response does not belong to a sign-in that began on this page; have the program call the tool again";
+
+/// Error for an authorization response that the console does not accept.
+const UNEXPECTED_CONSOLE_MESSAGE: &str = "this response does not belong to a sign-in that began in this tab, or it took longer than five minutes; sign in again";
+/// Maximum number of pending sign-ins to the console from one address.
+const MAX_PENDING_PER_ADDRESS: usize = 6;
 
 /// Issuers at which users can prove their identity, with the OAuth client for each.
 #[derive(Default)]
@@ -58,6 +66,37 @@ impl PendingIdentifications {
         PendingIdentifications(BrowserFlows::new(UNEXPECTED_IDENTITY_MESSAGE))
     }
 
+    /// Creates an empty set for people who sign in to the console.
+    pub(crate) fn of_console() -> PendingIdentifications {
+        PendingIdentifications(BrowserFlows::new(UNEXPECTED_CONSOLE_MESSAGE))
+    }
+
+    /// Sends a person at an address of the network to an issuer, and returns its page. The number of pending sign-ins
+    /// of an address is limited, because nobody has signed in yet.
+    ///
+    /// # Errors
+    /// The message is for the person.
+    pub(crate) async fn begin_at_console(
+        &self,
+        (issuer, network): (&str, &str),
+        asks: Arc<UserIdentification>,
+        redirect: String,
+        key: &str,
+    ) -> Result<Url, String> {
+        let what = BrowserFlowPurpose {
+            target: issuer.to_owned(),
+            caller: Some(network.to_owned()),
+        };
+        if self.0.pending_count(&what) >= MAX_PENDING_PER_ADDRESS {
+            return Err(format!(
+                "{MAX_PENDING_PER_ADDRESS} sign-ins from your address are open already; complete one of them, or wait five minutes"
+            ));
+        }
+        let work = |person| async move { asks.token(&person).await };
+        let begun = self.0.begin(what, redirect, (key, None), work).await?;
+        Ok(begun.page)
+    }
+
     /// Sends the user behind a caller to its issuer, and returns the page. An earlier attempt for the same caller is
     /// canceled.
     ///
@@ -85,6 +124,20 @@ impl PendingIdentifications {
     /// # Errors
     /// The message is for the person.
     pub(crate) async fn end(&self, query: &str, key: &str) -> Result<Secret, String> {
-        self.0.end(query, key, |_, token| token).await
+        Ok(self.end_at_issuer(query, key).await?.1)
+    }
+
+    /// Handles the response of an issuer, and returns the name of the issuer to which the user was sent, with the token.
+    ///
+    /// # Errors
+    /// The message is for the person.
+    pub(crate) async fn end_at_issuer(
+        &self,
+        query: &str,
+        key: &str,
+    ) -> Result<(String, Secret), String> {
+        self.0
+            .end(query, key, |what, token| (what.target, token))
+            .await
     }
 }

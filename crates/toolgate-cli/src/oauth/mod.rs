@@ -13,7 +13,7 @@ mod sign_in_need;
 
 pub(crate) use browser_sign_ins::{BrowserSignIns, CONSOLE_REDIRECT_PATH, CompletedSignIn};
 pub(crate) use client::client_credentials_builder;
-pub(crate) use identity_issuers::{IdentityIssuers, PendingIdentifications};
+pub(crate) use identity_issuers::{IDENTITY_PATH, IdentityIssuers, PendingIdentifications};
 pub(crate) use key_generation::KeyGenerationCheck;
 pub(crate) use sign_in_instructions::SignInInstructions;
 pub(crate) use sign_in_links::{

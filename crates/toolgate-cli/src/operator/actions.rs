@@ -1,41 +1,29 @@
 //! Actions of the operator, and the right that each of them needs.
 
-/// Right that an action of the operator needs. Each is meant for a role; so far, every session has all of them.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub(crate) enum ActionRight {
-    /// See calls, items, servers and pending requests, without contents that only the audit log has.
-    View,
-    /// Decide requests for approval, and see the secrets in them.
-    Approve,
-    /// Read, verify and export the audit log.
-    Audit,
-    /// Stop calls, freeze, decide on definitions, restart servers, sign in to servers, and call tools.
-    Operate,
-    /// Change who may do what: keys, rules, settings, and sessions.
-    Own,
-}
-
-use ActionRight::{Approve, Audit, Operate, Own, View};
+pub(crate) use crate::console_roles::ActionRight;
+use ActionRight::{Approve, Audit, Contents, Operate, Own, Requests, View};
 
 /// Every action of the control socket and the console. This is the only place that assigns rights: an action that is
 /// missing here cannot be executed.
 const OPERATOR_ACTIONS: &[(&str, ActionRight)] = &[
-    ("approval", View),
+    ("approval", Requests),
     ("approve", Approve),
     ("audit/call", Audit),
     ("audit/export", Audit),
     ("audit/search", Audit),
     ("audit/verify", Audit),
     ("call", Operate),
-    ("calls", View),
-    ("calls/get", View),
+    ("calls", Contents),
+    ("calls/get", Contents),
     ("config/check", Own),
     ("config/get", Own),
     ("config/preview", Own),
     ("config/save", Own),
     ("config/version", Own),
     ("console", Own),
+    ("console/end", Own),
     ("console/revoke", Own),
+    ("console/sessions", Own),
     ("deny", Approve),
     ("explain", View),
     ("freeze", Operate),
@@ -45,7 +33,7 @@ const OPERATOR_ACTIONS: &[(&str, ActionRight)] = &[
     ("history/calls", View),
     ("history/insights", View),
     ("history/overview", View),
-    ("inbox", View),
+    ("inbox", Requests),
     ("items", View),
     ("items/get", View),
     ("keys", View),
@@ -64,8 +52,8 @@ const OPERATOR_ACTIONS: &[(&str, ActionRight)] = &[
     ("push/subscribe", Approve),
     ("push/unsubscribe", Approve),
     ("reload", Own),
-    ("requests/conditions", View),
-    ("requests/get", View),
+    ("requests/conditions", Requests),
+    ("requests/get", Requests),
     ("requests/look", View),
     ("requests/reveal", Approve),
     ("resources", View),
@@ -75,7 +63,7 @@ const OPERATOR_ACTIONS: &[(&str, ActionRight)] = &[
     ("sign-in/begin", Operate),
     ("sign-in/end", Operate),
     ("sign-in/out", Operate),
-    ("state", View),
+    ("state", Contents),
     ("status", View),
     ("stop", Operate),
     ("tasks", View),

@@ -226,7 +226,12 @@ impl OperatorApi {
             "calls" => Ok(self.feed.json()),
             "calls/get" => self.call_detail(word("id")),
             "console" => self.console_link(word("as")),
+            "console/end" => self.end_session(word("id"), who).await,
             "console/revoke" => self.revoke_sessions(who).await,
+            "console/sessions" => Ok(self
+                .sessions
+                .as_ref()
+                .map_or_else(|| json!([]), |sessions| sessions.list_sessions())),
             "servers/restart" => self.restart_server(word("id"), who),
             "servers/signed-in" => self.handle_remote_sign_in(word("id"), caller, "signed_in", who),
             "servers/signed-out" => {
@@ -306,6 +311,22 @@ impl OperatorApi {
         Ok(json!({"link": logins.create_link(label, console.as_deref())?}))
     }
 
+    /// Ends one browser session of the data directory.
+    async fn end_session(&self, id: &str, who: &Approver) -> ActionResult {
+        let Some(logins) = &self.sessions else {
+            return Err(ActionError::Unknown(
+                "this gateway has no console".to_owned(),
+            ));
+        };
+        let of = logins.end_listed_session(id).await?;
+        let entry = AuditEntry::new(Happened::from("console.revoked"))
+            .with("count", 1)
+            .with("of", of.as_str());
+        // The session has ended already. If that cannot be recorded, calls are rejected and the console shows it.
+        let _ = self.journal.enqueue(sanitize_entry(who.add_to(entry)));
+        Ok(json!({"ended": of}))
+    }
+
     /// Revokes all browser sessions of the data directory.
     async fn revoke_sessions(&self, who: &Approver) -> ActionResult {
         let Some(logins) = &self.sessions else {
@@ -314,9 +335,7 @@ impl OperatorApi {
         let revoked = logins.revoke_sessions().await?;
         let entry = AuditEntry::new(Happened::from("console.revoked")).with("count", revoked);
         // The sessions are revoked already. If that cannot be recorded, calls are rejected and the console shows it.
-        let _ = self
-            .journal
-            .enqueue(sanitize_entry(entry.with("by", who.channel.as_str())));
+        let _ = self.journal.enqueue(sanitize_entry(who.add_to(entry)));
         Ok(json!({"revoked": revoked}))
     }
 

@@ -6,6 +6,7 @@
 //! The state of the data directory has the digests of both, so a session outlives a restart. It is valid at the
 //! address whose cookie it has. Another gateway of the data directory has another port, and so another cookie.
 
+use crate::console_roles::AttestedPerson;
 use crate::{
     authentication::equal_secrets, operator::control::person, runtime::base_url::BaseUrl,
     timestamp::millis,
@@ -24,10 +25,14 @@ use toolgate_protocol::hex;
 const CONSOLE_LINK_LIFETIME: Duration = Duration::from_secs(24 * 3600);
 /// Lifetime of a session.
 const SESSION_LIFETIME: Duration = Duration::from_secs(7 * 24 * 3600);
-/// Maximum number of links, and of sessions. The oldest is removed.
-const MAX_SESSIONS: usize = 32;
+/// Maximum number of unused links. The oldest is removed.
+const MAX_LINKS: usize = 32;
+/// Maximum number of sessions of one console. The oldest is removed.
+const MAX_SESSIONS: usize = 256;
 /// Name of the table of sessions in the state of the data directory.
 const SESSIONS_TABLE: &str = "console_logins";
+/// Characters of a session's id in lists.
+const LISTED_ID_CHARS: usize = 12;
 /// Maximum time between two checks whether a session has expired.
 const MAX_CHECK_INTERVAL: Duration = Duration::from_secs(3600);
 
@@ -61,6 +66,8 @@ pub(crate) struct ConsoleSession {
     id: String,
     /// Person who is logged in.
     pub(crate) who: Approver,
+    /// Person as an issuer attests them; `None` for the session of a link, which has all rights.
+    pub(crate) person: Option<AttestedPerson>,
 }
 
 impl ConsoleSessions {
@@ -109,12 +116,38 @@ impl ConsoleSessions {
         let Some(label) = self.take_link(token) else {
             return Ok(None);
         };
+        let session = json!({"label": label.as_deref()});
+        let created = self.store_session(session, SESSION_LIFETIME, is_https);
+        created.await.map(Some)
+    }
+
+    /// Creates a session for a person whom an issuer signed in.
+    ///
+    /// # Errors
+    /// The session cannot be written to the state.
+    pub(crate) async fn create_person_session(
+        &self,
+        person: &AttestedPerson,
+        lifetime: Duration,
+        is_https: bool,
+    ) -> Result<NewConsoleSession, String> {
+        let session = json!({"person": person.to_value()});
+        self.store_session(session, lifetime, is_https).await
+    }
+
+    async fn store_session(
+        &self,
+        mut session: Value,
+        lifetime: Duration,
+        is_https: bool,
+    ) -> Result<NewConsoleSession, String> {
         let (secret, key) = (ids::secret_id(), ids::secret_id());
         let now = self.store.clock().now();
-        let session = json!({
-            "console": self.cookie, "key": digest_of("key", &key), "label": label.as_deref(),
-            "since": millis(now), "expires": millis(now + SESSION_LIFETIME),
-        });
+        session["console"] = json!(self.cookie);
+        let field = key_field(&session);
+        session[field] = json!(digest_of("key", &key));
+        session["since"] = json!(millis(now));
+        session["expires"] = json!(millis(now + lifetime));
         self.evict_sessions(now).await;
         let id = self.session_id(&secret);
         let written = self.store.write(
@@ -124,10 +157,45 @@ impl ConsoleSessions {
             WritePrecondition::Absent,
         );
         written.await.map_err(|e| e.public_message().to_owned())?;
-        Ok(Some(NewConsoleSession {
-            cookie: self.set_cookie(&secret, SESSION_LIFETIME, is_https),
+        Ok(NewConsoleSession {
+            cookie: self.set_cookie(&secret, lifetime, is_https),
             key,
-        }))
+        })
+    }
+
+    /// Returns the valid sessions of the data directory, oldest first, without secrets.
+    pub(crate) fn list_sessions(&self) -> Value {
+        let now = millis(self.store.clock().now());
+        let mut rows = self.store.entries(SESSIONS_TABLE);
+        rows.retain(|row| number(row, "expires").is_some_and(|end| end > now));
+        rows.sort_by_key(|row| number(row, "since"));
+        let rows = rows.iter().filter_map(|row| {
+            let person = &row.value["person"];
+            json!({
+                "id": short_id(&row.key), "who": person_of(&row.value)?.name.as_deref(), "issuer": person["issuer"],
+                "groups": person["attributes"]["groups"], "since": row.value["since"], "expires": row.value["expires"],
+            })
+            .into()
+        });
+        rows.collect::<Value>()
+    }
+
+    /// Ends the session with this id of the list; returns the name of its person.
+    ///
+    /// # Errors
+    /// No session has the id, or the state cannot be written.
+    pub(crate) async fn end_listed_session(&self, id: &str) -> Result<String, String> {
+        let rows = self.store.entries(SESSIONS_TABLE);
+        let row = rows.iter().find(|row| short_id(&row.key) == id);
+        let row = row.ok_or_else(|| {
+            format!("there is no session {id}; `toolgate console --sessions` lists the sessions")
+        })?;
+        let removed = self
+            .store
+            .write(SESSIONS_TABLE, &row.key, None, WritePrecondition::Any);
+        removed.await.map_err(|e| e.public_message().to_owned())?;
+        let who = person_of(&row.value).and_then(|who| who.name);
+        Ok(who.as_deref().unwrap_or("a person").to_owned())
     }
 
     /// Returns the session of a `Cookie` header and a key, if both belong to the same session.
@@ -139,10 +207,19 @@ impl ConsoleSessions {
             let id = self.session_id(secret);
             let row = self.store.row(SESSIONS_TABLE, &id)?;
             self.remaining_lifetime(&row)?;
-            let known = row.value.get("key").and_then(Value::as_str)?;
-            equal_secrets(&key, known).then(|| ConsoleSession {
+            let known = row.value.get(key_field(&row.value))?.as_str()?;
+            if !equal_secrets(&key, known) {
+                return None;
+            }
+            let person = row.value.get("person").map(AttestedPerson::from_value);
+            Some(ConsoleSession {
                 id,
-                who: person_of(&row.value),
+                who: person_of(&row.value)?,
+                // A malformed person is no session, and never the session of a link.
+                person: match person {
+                    Some(person) => Some(person?),
+                    None => None,
+                },
             })
         })
     }
@@ -268,11 +345,29 @@ fn number(row: &StateRow, name: &str) -> Option<u64> {
     row.value.get(name)?.as_u64()
 }
 
-fn person_of(session: &Value) -> Approver {
-    match session.get("label").and_then(Value::as_str) {
+/// Returns the id of a session in lists. It identifies the session, and gives no access to it.
+fn short_id(row: &str) -> &str {
+    row.get(..LISTED_ID_CHARS).unwrap_or(row)
+}
+
+/// Returns the member of a session with the digest of its key. The sessions of people have another one than those of links:
+/// an older version of this program does not know people, and would take the session of a person for that of the owner.
+fn key_field(session: &Value) -> &'static str {
+    match session.get("person") {
+        Some(_) => "person_key",
+        None => "key",
+    }
+}
+
+/// Returns the approver of a session; `None` if its person is malformed.
+fn person_of(session: &Value) -> Option<Approver> {
+    if let Some(person) = session.get("person") {
+        return Some(AttestedPerson::from_value(person)?.approver());
+    }
+    Some(match session.get("label").and_then(Value::as_str) {
         Some(label) => Approver::named(ApprovalChannel::Console, label),
         None => person::owner(ApprovalChannel::Console),
-    }
+    })
 }
 
 /// Returns whether a label is a valid name of a person. `console` and `terminal` are reserved for the calls of the
@@ -286,7 +381,7 @@ fn add_link(list: &Mutex<Vec<(ConsoleLink, Instant)>>, link: ConsoleLink) {
     let mut list = list.lock().unwrap_or_else(PoisonError::into_inner);
     let now = Instant::now();
     list.retain(|(_, end)| *end > now);
-    if list.len() >= MAX_SESSIONS {
+    if list.len() >= MAX_LINKS {
         list.remove(0);
     }
     list.push((link, now + CONSOLE_LINK_LIFETIME));
@@ -416,6 +511,46 @@ mod tests {
         assert!(logins.find_session(&three.0, &three.1).is_none());
         let token = link.split_once("#token=").unwrap().1;
         assert!(logins.create_session(token, false).await.unwrap().is_none());
+    }
+
+    #[tokio::test]
+    async fn the_session_of_a_person_is_never_that_of_a_link() {
+        let store = Arc::new(MemoryStateStore::new());
+        let logins = logins(8665, &store);
+        let person = AttestedPerson {
+            caller: toolgate_core::Caller::new("corp:ann"),
+            issuer: "corp".to_owned(),
+            issuer_url: "https://login.example.com".to_owned(),
+        };
+        let made = logins.create_person_session(&person, Duration::from_secs(60), true);
+        let NewConsoleSession { cookie, key } = made.await.unwrap();
+        assert!(cookie.ends_with("; Secure"), "{cookie}");
+        let pair = cookie.split(';').next().unwrap();
+        let session = logins.find_session(pair, &key).unwrap();
+        assert_eq!(session.person.unwrap().caller.name(), "corp:ann");
+        assert!(!session.who.is_owner);
+        let row = store.entries(SESSIONS_TABLE).remove(0);
+        // Versions without people look for the digest here.
+        assert!(row.value.get("key").is_none());
+        // A person who cannot be read has no session, whichever member is missing or wrong.
+        for member in ["name", "issuer", "issuer_url", "attributes"] {
+            let mut wrong = row.value.clone();
+            wrong["person"].as_object_mut().unwrap().remove(member);
+            let put = |value| {
+                store.write(
+                    SESSIONS_TABLE,
+                    &row.key,
+                    Some(value),
+                    WritePrecondition::Any,
+                )
+            };
+            put(wrong).await.unwrap();
+            assert!(logins.find_session(pair, &key).is_none(), "{member}");
+            let mut wrong = row.value.clone();
+            wrong["person"] = Value::Null;
+            put(wrong).await.unwrap();
+            assert!(logins.find_session(pair, &key).is_none());
+        }
     }
 
     #[tokio::test]

@@ -12,6 +12,8 @@ mod masked_arguments;
 mod presence;
 
 pub(crate) use audit_history::AuditHistory;
-pub(crate) use console_sessions::{ConsoleSession, ConsoleSessions, revoke_all_sessions};
+pub(crate) use console_sessions::{
+    ConsoleSession, ConsoleSessions, NewConsoleSession, revoke_all_sessions,
+};
 pub(crate) use last_approved::LastApprovedCalls;
 pub(crate) use presence::ConsolePresence;

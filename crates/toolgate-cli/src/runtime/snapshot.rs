@@ -5,6 +5,7 @@ use crate::{
         Authenticator, Authenticators, CallerTokens, TokenVerifier, http_caller_name,
     },
     config::{Config, IssuerSettings, TokenSource},
+    console_roles::ConsoleRoles,
     notify::Notifier,
     oauth::{IdentityIssuers, SIGN_IN_PATH, SignInInstructions, SignInLinks, SignInPages},
     runtime::base_url::BaseUrl,
@@ -84,6 +85,8 @@ pub(crate) struct ConfigSnapshot {
     /// Issuers at which those users can prove their identity.
     pub(crate) identity_issuers: IdentityIssuers,
     pub(crate) instructions: VisibleInstructions,
+    /// Roles of people who sign in to the console.
+    pub(crate) console_roles: Arc<ConsoleRoles>,
     /// Notifications of approval requests.
     pub(crate) notifiers: Arc<[Arc<Notifier>]>,
     leases: Vec<Arc<ServerLease>>,
@@ -176,6 +179,7 @@ impl GatewayResources {
                 max_bytes: config.limits.instructions_bytes,
             },
             notifiers,
+            console_roles: Arc::new(ConsoleRoles::new(&config)),
             config,
             policies: route,
             pins,

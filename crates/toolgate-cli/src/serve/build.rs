@@ -369,6 +369,7 @@ fn http_routes(
             sessions,
             operator: operator.clone(),
             sign_ins: BrowserSignIns::new(oauth::credentials_dir(&start.data)),
+            identifications: PendingIdentifications::of_console(),
         },
         user_sign_in: UserSignInRoutes {
             links,

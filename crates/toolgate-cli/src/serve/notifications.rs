@@ -1,10 +1,11 @@
 //! Service that watches approval requests and sends messages about them.
 
 use crate::{
+    console_roles::{ActionRight, AttestedPerson},
     event_log::LocalClock,
     notify::{
         CALLBACK_PATH, ExpiredRequest, LocalMoment, NoticeSchedule, Notification,
-        NotificationSender, Notifier, OutgoingMessage, RequestMessage,
+        NotificationSender, Notifier, OutgoingMessage, RecipientCheck, RequestMessage,
     },
     runtime::active::ActiveSnapshot,
 };
@@ -101,6 +102,12 @@ impl NotificationService {
             .schedules
             .retain(|name, _| names.contains(name.as_str()));
         let (mut due, mut next) = (Vec::new(), None::<SystemTime>);
+        let active = self.active.clone();
+        let may_hear: RecipientCheck = Arc::new(move |attested| {
+            let person = AttestedPerson::from_value(attested);
+            let roles = active.snapshot().console_roles.clone();
+            person.is_some_and(|person| roles.rights_of(&person).allows(ActionRight::Approve))
+        });
         for notifier in notifiers {
             let rules = notifier.rules();
             let schedule = state
@@ -127,6 +134,7 @@ impl NotificationService {
             due.extend(messages.into_iter().map(|notification| OutgoingMessage {
                 notifier: notifier.clone(),
                 callback: self.callback_url(notifier),
+                may_hear: may_hear.clone(),
                 notification,
             }));
         }

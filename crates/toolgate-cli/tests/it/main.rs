@@ -22,6 +22,7 @@ mod config_limits;
 mod connect;
 mod console;
 mod console_login;
+mod console_roles;
 mod crash;
 mod damaged_log;
 mod data_directory;

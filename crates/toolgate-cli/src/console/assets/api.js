@@ -61,7 +61,7 @@ function mark() {
 /** POSTs raw JSON text; gives `{ok, status, text, error}` and never throws, unless it was aborted. */
 export async function postText(path, body, signal) {
   let res, text;
-  const own = path === "/console/login" ? { "X-Toolgate-Console": "1" } : mark();
+  const own = path.startsWith("/console/login") ? { "X-Toolgate-Console": "1" } : mark();
   try {
     res = await fetch(path, { method: "POST", body, signal, credentials: "same-origin", headers: { "Content-Type": "application/json", ...own } });
     text = await res.text();
@@ -69,7 +69,7 @@ export async function postText(path, body, signal) {
     if (e.name === "AbortError") throw e;
     return { ok: false, status: 0, text: "", error: "the gateway did not respond; is it still running?" };
   }
-  if (res.status === 401 && path !== "/console/login") { close(); tell("login", ""); }
+  if (res.status === 401 && !path.startsWith("/console/login")) { close(); tell("login", ""); }
   let error = null;
   try { error = JSON.parse(text).error ?? null; } catch { /* an empty body is fine */ }
   if (!res.ok && !error) error = `the gateway responded with status ${res.status}`;
@@ -134,7 +134,7 @@ function heard(block) {
 
 function takeState(s) {
   const first = !state.ready;
-  Object.assign(state, { ready: true, version: s.version, endpoint: s.endpoint, data: s.data, record: s.record, policy: s.policy, disk: s.disk, presence: s.presence ?? [], page: s.page, skew: s.now - Date.now() });
+  Object.assign(state, { ready: true, version: s.version, endpoint: s.endpoint, data: s.data, record: s.record, policy: s.policy, disk: s.disk, presence: s.presence ?? [], page: s.page, me: s.me ?? null, skew: s.now - Date.now() });
   for (const name of ["servers", "issuers", "grants", "freezes", "keys", "tasks"]) state[name] = s[name] ?? [];
   Object.assign(state, { items: s.items, pinned: s.pinned });
   state.calls = new Map((s.calls ?? []).map((c) => [c.id, c]));

@@ -65,6 +65,47 @@ function showLogin(message) {
   setLink("out");
   document.title = "Toolgate";
   $("login-token").focus();
+  offerIssuers();
+}
+
+/** Storage key of a sign-in that this tab began. */
+const SIGN_IN = "toolgate.sign-in";
+
+/** Offers to sign in at the issuers of the config. */
+async function offerIssuers() {
+  let issuers = [];
+  try { issuers = (await (await fetch("/console/login/options", { credentials: "omit" })).json()).issuers; } catch { /* the link stays */ }
+  attr($("login-issuers"), "hidden", !issuers.length);
+  $("login-issuers").replaceChildren(...issuers.map((issuer) => {
+    const button = h("button", { type: "button", "data-issuer": issuer }, "Sign in at " + visText(issuer));
+    button.addEventListener("click", () => beginSignIn(issuer));
+    return button;
+  }));
+}
+
+async function beginSignIn(issuer) {
+  const res = await post("/console/login/begin", { issuer });
+  if (!res.ok) return showLogin(res.error);
+  const { page, key } = JSON.parse(res.text);
+  if (!/^https?:\/\//.test(page)) return;
+  // The page to return to, such as a request that a message links to.
+  sessionStorage.setItem(SIGN_IN, JSON.stringify({ key, hash: location.hash }));
+  location.assign(page);
+}
+
+/** Submits the response with which the issuer sent this tab back. */
+async function endSignIn() {
+  const query = location.search.slice(1);
+  const { key = "", hash = "" } = JSON.parse(sessionStorage.getItem(SIGN_IN) ?? "{}");
+  sessionStorage.removeItem(SIGN_IN);
+  // The code is valid once, and must not stay in the history.
+  history.replaceState(null, "", "/" + (hash.startsWith("#/") ? hash : ""));
+  const res = await post("/console/login/end", { query, key });
+  if (!res.ok) return showLogin(res.error);
+  keepKey(JSON.parse(res.text).key);
+  showLogin(null);
+  route();
+  connect();
 }
 
 $("login-form").addEventListener("submit", (e) => {
@@ -96,6 +137,11 @@ function drawHeader() {
   put($("version"), state.version ?? "");
   put($("endpoint-url"), endpointUrl());
   attr($("endpoint"), "hidden", !state.endpoint);
+  // The page hides what the person has no right to; the gateway rejects it in any case.
+  const { name, issuer, rights = [] } = state.me ?? {};
+  for (const right of ["approve", "audit", "operate", "own"]) document.body.classList.toggle("no-" + right, Boolean(state.me) && !rights.includes(right));
+  attr($("me"), "hidden", !issuer);
+  put($("me"), issuer ? visText(name) : "");
   attr($("link"), "title", state.data ? "Data: " + visText(state.data) : null);
 }
 
@@ -267,4 +313,5 @@ on("change", (dirty) => {
 
 setInterval(() => current.tick?.(), 500);
 drawNotify();
-if (!route()) connect();
+if (location.pathname === "/console/identity") endSignIn();
+else if (!route()) connect();

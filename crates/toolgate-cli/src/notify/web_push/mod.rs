@@ -11,7 +11,8 @@ pub(crate) use subscriptions::PushSubscriptions;
 
 use super::message::Notification;
 use http::{HeaderValue, StatusCode, header};
-use serde_json::json;
+use serde_json::{Value, json};
+use std::sync::Arc;
 use subscriptions::PushSubscription;
 use toolgate::auth::{
     Url,
@@ -21,6 +22,10 @@ use vapid::VapidKey;
 
 /// Time for which a push service keeps a message for a browser that is offline, in seconds.
 const MESSAGE_TTL_SECONDS: u64 = 3600;
+
+/// Returns whether a person whom an issuer signed in may still hear of requests. Their roles may have changed since they
+/// subscribed.
+pub(crate) type RecipientCheck = Arc<dyn Fn(&Value) -> bool + Send + Sync>;
 
 /// Sends push messages to all subscribed browsers.
 pub(super) struct WebPushChannel {
@@ -68,7 +73,7 @@ impl WebPushChannel {
         }
     }
 
-    /// Sends a message to all subscribed browsers. Subscriptions that ended are removed.
+    /// Sends a message to all subscribed browsers of people who may hear of it. Subscriptions that ended are removed.
     ///
     /// # Errors
     /// No browser is subscribed, or a message could not be sent to any.
@@ -76,8 +81,10 @@ impl WebPushChannel {
         &self,
         notification: &Notification,
         subscriptions: &PushSubscriptions,
+        may_hear: &RecipientCheck,
     ) -> Result<(), String> {
-        let all = subscriptions.list();
+        let mut all = subscriptions.list();
+        all.retain(|one| one.attested.is_null() || may_hear(&one.attested));
         if all.is_empty() {
             return Err(
                 "no browser is subscribed; open the console on the device, and allow notifications"

@@ -32,6 +32,8 @@ pub(super) struct PushSubscription {
     /// Address at the push service, which is a secret of the browser.
     pub(super) endpoint: String,
     pub(super) keys: SubscriptionKeys,
+    /// Person whom an issuer signed in at the console; null for the session of a link.
+    pub(super) attested: Value,
 }
 
 impl PushSubscriptions {
@@ -52,16 +54,21 @@ impl PushSubscriptions {
         VapidKey::open(self.store.as_ref()).await
     }
 
-    /// Adds the subscription of a person's browser, as its `PushSubscription.toJSON()` states it.
+    /// Adds the subscription of a person's browser, as its `PushSubscription.toJSON()` states it. `attested` is
+    /// the person whom an issuer signed in, for [`RecipientCheck`](super::RecipientCheck).
     ///
     /// # Errors
     /// The subscription is malformed, or cannot be stored.
-    pub(crate) async fn add(&self, subscription: &Value, person: &str) -> Result<(), String> {
+    pub(crate) async fn add(
+        &self,
+        subscription: &Value,
+        (person, attested): (&str, Value),
+    ) -> Result<(), String> {
         let wrong =
             || "the browser's push subscription is malformed; use a current browser".to_owned();
         let row = json!({
             "endpoint": subscription["endpoint"], "p256dh": subscription["keys"]["p256dh"],
-            "auth": subscription["keys"]["auth"], "person": person,
+            "auth": subscription["keys"]["auth"], "person": person, "attested": attested,
             "created": millis(self.store.clock().now()),
         });
         let subscription = read(&row).ok_or_else(wrong)?;
@@ -120,6 +127,7 @@ fn read(row: &Value) -> Option<PushSubscription> {
         id: id_of(endpoint),
         endpoint: endpoint.to_owned(),
         keys: SubscriptionKeys { public, auth },
+        attested: row["attested"].clone(),
     })
 }
 

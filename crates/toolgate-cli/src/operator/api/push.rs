@@ -1,7 +1,10 @@
 //! Push messages to the browsers of people at the console.
 
 use super::{ActionResult, OperatorApi};
+use crate::console_roles::AttestedPerson;
 use serde_json::{Value, json};
+use std::sync::Arc;
+use toolgate_core::{Caller, CallerAttributes};
 use toolgate_policy::{ApprovalChannel, Approver};
 
 /// Error if the config has no entry for push messages.
@@ -44,11 +47,32 @@ impl OperatorApi {
         }
         self.check_endpoint(with["endpoint"].as_str().unwrap_or_default())?;
         let person = who.name.as_deref().unwrap_or_default();
+        let attested = self.attested(who).map_or(Value::Null, |one| one.to_value());
         self.notification_sender
             .subscriptions
-            .add(with, person)
+            .add(with, (person, attested))
             .await?;
         Ok(json!({"ok": true}))
+    }
+
+    /// Returns the person of a session that an issuer signed in, as the state stores them.
+    fn attested(&self, who: &Approver) -> Option<AttestedPerson> {
+        let identity = who.identity.as_ref()?;
+        let names = |names: &[Arc<str>]| names.iter().map(|name| name.to_string()).collect();
+        let mut attributes = CallerAttributes::default();
+        attributes.groups = names(&identity.groups);
+        attributes.roles = names(&identity.roles);
+        let roles = self.active.snapshot().console_roles.clone();
+        Some(AttestedPerson {
+            caller: Caller::new(who.name.as_deref().unwrap_or_default())
+                .with_attributes(attributes),
+            issuer: identity.issuer.to_string(),
+            // A session is valid only while its issuer has this address.
+            issuer_url: roles
+                .issuer_url(&identity.issuer)
+                .unwrap_or_default()
+                .to_owned(),
+        })
     }
 
     /// Checks that an entry of the config sends push messages to that address.
