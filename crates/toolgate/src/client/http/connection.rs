@@ -155,7 +155,10 @@ impl HttpConnectionPool {
 ///
 /// # Errors
 /// TLS is required, and the system has no root certificates or the connection is a Unix socket.
-fn server_connector(uri: &Uri, options: &HttpOptions) -> Result<ServerConnector, String> {
+fn server_connector(
+    uri: &Uri,
+    #[cfg_attr(not(unix), expect(unused_variables))] options: &HttpOptions,
+) -> Result<ServerConnector, String> {
     #[cfg(unix)]
     if let Some(path) = options.socket_path() {
         if uri.scheme_str() == Some("https") {
