@@ -267,6 +267,11 @@ impl Caller {
     ///
     /// Sessions, tasks, approvals and grants of a caller in one view are not those of the same caller in another. Rate
     /// and concurrency limits count the caller in all views.
+    ///
+    /// ```
+    /// let caller = toolgate_core::Caller::new("key:ci").in_view("reports");
+    /// assert_eq!(caller.view(), Some("reports"));
+    /// ```
     #[must_use]
     pub fn in_view(self, view: impl Into<Arc<str>>) -> Caller {
         Caller {

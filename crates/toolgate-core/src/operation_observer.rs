@@ -95,6 +95,32 @@ pub trait OperationObserver: fmt::Debug + Send + Sync + 'static {
 }
 
 /// Span of a caller's request, to which layers add events.
+///
+/// ```
+/// use std::{any::Any, sync::Mutex};
+/// use toolgate_core::{CallSpan, SpanEventValue};
+///
+/// /// Keeps the names of events, with their counts.
+/// #[derive(Debug, Default)]
+/// struct Events(Mutex<Vec<String>>);
+///
+/// impl CallSpan for Events {
+///     fn add_event(&self, name: &'static str, attributes: &[(&'static str, SpanEventValue)]) {
+///         let shown = attributes.iter().map(|(key, value)| match value {
+///             SpanEventValue::Text(text) => format!(" {key}={text}"),
+///             SpanEventValue::Count(count) => format!(" {key}={count}"),
+///         });
+///         self.0.lock().unwrap().push(name.to_owned() + &shown.collect::<String>());
+///     }
+///     fn as_any(&self) -> &dyn Any {
+///         self
+///     }
+/// }
+///
+/// let span = Events::default();
+/// span.add_event("sanitized", &[("secrets", SpanEventValue::Count(2))]);
+/// assert_eq!(span.0.lock().unwrap()[0], "sanitized secrets=2");
+/// ```
 pub trait CallSpan: fmt::Debug + Send + Sync + 'static {
     /// Adds an event at the current time. Its attributes must not contain text of callers or servers.
     fn add_event(&self, name: &'static str, attributes: &[(&'static str, SpanEventValue)]);
@@ -162,6 +188,13 @@ pub struct OperationEnd<'a> {
 }
 
 /// Error of a request, for an [`OperationObserver`].
+///
+/// ```
+/// use toolgate_core::OperationError;
+///
+/// assert_eq!(OperationError::Rpc(-32602).name(), "-32602");
+/// assert_eq!(OperationError::Tool.name(), "tool_error");
+/// ```
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum OperationError {
     /// JSON-RPC error with this code.

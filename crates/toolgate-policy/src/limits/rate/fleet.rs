@@ -28,6 +28,18 @@ const MAX_OPEN_REQUESTS: usize = 1024;
 pub type RateMessageSender = Box<dyn Fn(String) + Send + Sync>;
 
 /// Sharing of rate limits with other gateways: their number, and the way to reach them.
+///
+/// ```
+/// use std::sync::{Arc, mpsc};
+/// use toolgate_policy::{RateLimiter, RateQuota, RateSharing};
+///
+/// // A task of the program sends the messages to the other gateways, and passes theirs to the rate limiter.
+/// let (sender, messages) = mpsc::channel();
+/// let send = Box::new(move |message| drop(sender.send(message)));
+/// let sharing = Arc::new(RateSharing::new(3, "gateway-a", send));
+/// let limiter = RateLimiter::new(Vec::new(), RateQuota::per_minute(600)).shared(sharing);
+/// # drop((limiter, messages));
+/// ```
 pub struct RateSharing {
     /// Number of gateways among which each quota is divided.
     gateways: u32,
