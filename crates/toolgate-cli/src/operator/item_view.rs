@@ -111,22 +111,22 @@ pub(crate) fn hints_json(hints: ToolAnnotations) -> Value {
 
 /// Returns the names of the annotations that the server states. The others have the defaults of the specification.
 pub(crate) fn claimed_hints(item: &Item) -> Vec<&'static str> {
-    let stated = item.def.json().get("annotations");
     let names = [
         ("readOnly", "readOnlyHint"),
         ("destructive", "destructiveHint"),
         ("idempotent", "idempotentHint"),
         ("openWorld", "openWorldHint"),
     ];
-    let is_stated = |key: &str| {
-        let hint = stated.as_ref().and_then(|annotations| annotations.get(key));
-        hint.and_then(|hint| hint.bool()).is_some()
-    };
     names
         .into_iter()
-        .filter(|(_, key)| is_stated(key))
+        .filter(|(_, key)| claimed_hint(item, key).is_some())
         .map(|(name, _)| name)
         .collect()
+}
+
+/// Returns an annotation as the server states it, such as `destructiveHint`.
+pub(crate) fn claimed_hint(item: &Item, key: &str) -> Option<bool> {
+    item.def.json().get("annotations")?.get(key)?.bool()
 }
 
 fn action_name(then: RuleAction) -> &'static str {

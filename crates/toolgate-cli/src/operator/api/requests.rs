@@ -192,8 +192,7 @@ fn listed_request(view: &ApprovalView) -> Value {
 /// Returns whether an approver has to type the name of the tool: the server says that it destroys something. A tool
 /// without annotations counts as destructive elsewhere, but says nothing here.
 fn must_type(item: &Item) -> bool {
-    let is_claimed = item_view::claimed_hints(item).contains(&"destructive");
-    item.kind() == ItemKind::Tool && is_claimed && item.def.annotations().destructive
+    item.kind() == ItemKind::Tool && item_view::claimed_hint(item, "destructiveHint") == Some(true)
 }
 
 fn digest_of(value: &Value) -> u64 {

@@ -267,3 +267,16 @@ fn two_people_see_each_other_at_a_request_and_one_decision_counts() {
     ann.assert_no_page_error();
     assert!(waits.join().unwrap().body.contains("not today"));
 }
+
+#[test]
+fn a_claim_to_destroy_counts_beside_a_claim_to_be_read_only() {
+    let mut wipe = tool("wipe", "Wipes a disk", json!({}));
+    wipe["annotations"] = json!({"readOnlyHint": true, "destructiveHint": true});
+    let gate = offering(&json!({"tools": [wipe]}), "");
+    let waits = call(&gate, "s_wipe", json!({}));
+    let id = gate.pending();
+    let state = gate.log_in("ann").state();
+    assert_eq!(state["pending"][0]["must_type"], true, "{state}");
+    gate.cli(&["deny", &id, "-m", "no"]);
+    waits.join().unwrap();
+}
