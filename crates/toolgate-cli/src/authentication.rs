@@ -13,7 +13,7 @@ pub(crate) use token_verifier::{TokenVerifier, issuer_limits};
 pub(crate) use views::Authenticators;
 
 use crate::proxy::TrustedProxies;
-use http::{HeaderMap, Method, StatusCode};
+use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use ring::digest;
 use std::sync::Arc;
 use toolgate::{
@@ -331,6 +331,30 @@ pub(crate) fn http_caller_name(token: bool) -> &'static str {
         true => "token@http",
         false => Caller::ANONYMOUS_HTTP,
     }
+}
+
+/// Verifies the access token with which a person returned from their issuer, as if they called a tool with it.
+///
+/// # Errors
+/// The message is for the person.
+pub(crate) async fn caller_of_token(
+    resource: &ResourceServer,
+    token: &Secret,
+) -> Result<Caller, String> {
+    let bearer = HeaderValue::from_str(&format!("Bearer {}", token.reveal()));
+    let mut bearer = bearer.map_err(
+        |_| "the issuer returned a token that an HTTP header cannot contain; contact the operator",
+    )?;
+    bearer.set_sensitive(true);
+    let headers = HeaderMap::from_iter([(header::AUTHORIZATION, bearer)]);
+    let verified = resource.authenticate(&Method::POST, &headers).await;
+    let verified = verified.map_err(|rejection| {
+        format!(
+            "the gateway rejected the issuer's token: {}; contact the operator",
+            rejection.reason()
+        )
+    })?;
+    Ok(verified.caller)
 }
 
 /// Compares two secrets by their SHA-256 digests, so that the time does not reveal where they differ.

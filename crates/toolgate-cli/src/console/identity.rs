@@ -8,15 +8,15 @@ use super::{
     with_cookie,
 };
 use crate::{
-    config::ConsoleRole, console_roles::AttestedPerson, oauth::IDENTITY_PATH,
-    operator::NewConsoleSession, proxy::ClientConnection, responses::text_response,
+    authentication::caller_of_token, config::ConsoleRole, console_roles::AttestedPerson,
+    oauth::IDENTITY_PATH, operator::NewConsoleSession, proxy::ClientConnection,
+    responses::text_response,
 };
-use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
+use http::{Request, Response, StatusCode};
 use hyper::body::Incoming;
 use serde_json::{Value, json};
 use toolgate::{edge::http::Body, ids};
-use toolgate_auth::Secret;
-use toolgate_core::{Caller, visible_line};
+use toolgate_core::visible_line;
 use toolgate_journal::{AuditEntry, AuditEvent};
 use toolgate_policy::sanitize_entry;
 
@@ -95,8 +95,9 @@ impl WebConsole {
     ) -> Result<NewConsoleSession, String> {
         let ended = self.identifications.end_at_issuer(query, key).await?;
         let (issuer, token) = ended;
-        let caller = self.person_of(&token).await?;
         let plan = self.operator.active.snapshot();
+        let resource = plan.authenticators.gateway.resource.as_ref();
+        let caller = caller_of_token(resource.ok_or(NO_ISSUER)?, &token).await?;
         let name = visible_line(caller.name());
         // An issuer must not sign in the people of another one, with a token that it got elsewhere.
         let own = caller.name().strip_prefix(issuer.as_str());
@@ -140,24 +141,5 @@ impl WebConsole {
             .sessions
             .create_person_session(&person, lifetime, from.is_https);
         made.await
-    }
-
-    /// Verifies the access token with which a person returned, as if they called a tool.
-    async fn person_of(&self, token: &Secret) -> Result<Caller, String> {
-        let plan = self.operator.active.snapshot();
-        let resource = plan.authenticators.gateway.resource.as_ref();
-        let resource = resource.ok_or(NO_ISSUER)?;
-        let bearer = HeaderValue::from_str(&format!("Bearer {}", token.reveal()));
-        let mut bearer = bearer.map_err(|_| "the issuer returned a token that an HTTP header cannot contain; contact the operator")?;
-        bearer.set_sensitive(true);
-        let headers = HeaderMap::from_iter([(header::AUTHORIZATION, bearer)]);
-        let verified = resource.authenticate(&Method::POST, &headers).await;
-        let verified = verified.map_err(|out| {
-            format!(
-                "the gateway rejected the issuer's token: {}; contact the operator",
-                out.reason()
-            )
-        })?;
-        Ok(verified.caller)
     }
 }

@@ -1,4 +1,5 @@
-//! What a session of the console sees of the gateway's state: without the contents of calls, if its person may not see them.
+//! State of the gateway as a session of the console may see it: without the contents of calls, if its person has no right
+//! to them.
 
 use crate::console_roles::{ActionRight, ConsoleRights};
 use serde_json::Value;

@@ -27,7 +27,7 @@ pub(crate) struct NotificationSender {
 pub(crate) struct OutgoingMessage {
     pub(crate) notifier: Arc<Notifier>,
     pub(crate) notification: Notification,
-    /// Who may still hear of requests, of the people who subscribed to push messages.
+    /// Check of people who subscribed to push messages: a person may have lost the right to hear of requests.
     pub(crate) may_hear: RecipientCheck,
     /// Address for decisions that the receiver sends back.
     pub(crate) callback: Option<String>,

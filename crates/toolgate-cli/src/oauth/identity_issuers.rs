@@ -92,9 +92,7 @@ impl PendingIdentifications {
                 "{MAX_PENDING_PER_ADDRESS} sign-ins from your address are open already; complete one of them, or wait five minutes"
             ));
         }
-        let work = |person| async move { asks.token(&person).await };
-        let begun = self.0.begin(what, redirect, (key, None), work).await?;
-        Ok(begun.page)
+        self.send_to_issuer(what, asks, redirect, key).await
     }
 
     /// Sends the user behind a caller to its issuer, and returns the page. An earlier attempt for the same caller is
@@ -114,6 +112,16 @@ impl PendingIdentifications {
             caller: Some(caller.to_owned()),
         };
         self.0.cancel(&what);
+        self.send_to_issuer(what, asks, redirect, key).await
+    }
+
+    async fn send_to_issuer(
+        &self,
+        what: BrowserFlowPurpose,
+        asks: Arc<UserIdentification>,
+        redirect: String,
+        key: &str,
+    ) -> Result<Url, String> {
         let work = |person| async move { asks.token(&person).await };
         let begun = self.0.begin(what, redirect, (key, None), work).await?;
         Ok(begun.page)

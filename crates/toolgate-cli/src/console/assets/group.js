@@ -16,7 +16,7 @@ const PARALLEL = 4;
 const formOf = (text) => text.replace(/\p{L}+/gu, "a").replace(/\p{N}+/gu, "0").replace(/\s+/g, " ");
 
 /** The values of a column that have another form than at least two thirds of them. */
-export function oddOnes(texts) {
+function outliers(texts) {
   const byForm = Map.groupBy(texts, formOf);
   const [usual, same] = [...byForm].reduce((a, b) => (b[1].length > a[1].length ? b : a));
   return new Set(3 * same.length < 2 * texts.length ? [] : texts.filter((text) => formOf(text) !== usual));
@@ -101,7 +101,7 @@ export function groupView(requests, done) {
     const callers = new Set(list.map((p) => p.caller)).size > 1;
     head.replaceChildren(h("th", { scope: "col" }, all), ...differing.map((k) => t("th", { scope: "col" }, k)), ...(callers ? [h("th", { scope: "col" }, "Caller")] : []), h("th", { scope: "col" }, "Left"), h("th", { scope: "col" }, h("span", { class: "sr" }, "Open")));
     for (const id of [...marked]) if (!list.some((p) => p.id === id)) marked.delete(id);
-    const odd = new Map(differing.map((k) => [k, oddOnes(tables.map((table) => valueText(table.get(k))))]));
+    const odd = new Map(differing.map((k) => [k, outliers(tables.map((table) => valueText(table.get(k))))]));
     rows = list.map((p, i) => makeRow(p, keys, differing, tables[i], callers, odd));
     body.replaceChildren(...rows.map((r) => r.node));
     busy();

@@ -25,7 +25,7 @@ use toolgate_policy::{Approver, sanitize_entry};
 /// Maximum number of distinct changes in a preview.
 const MAX_CHANGES: usize = 200;
 /// Maximum number of versions in a list.
-const MAX_VERSIONS: usize = 20;
+const MAX_LISTED_VERSIONS: usize = 20;
 /// Maximum number of days of a preview.
 const MAX_DAYS: u64 = 30;
 /// Keys that the console may change without `danger_edit_config`. The others start programs, reach other hosts, or decide
@@ -101,7 +101,7 @@ impl OperatorApi {
 
     /// Returns the versions, newest first, each with what it changed in the one before it.
     fn versions_json(&self, versions: &[ConfigVersion]) -> Vec<Value> {
-        let shown = &versions[..versions.len().min(MAX_VERSIONS)];
+        let shown = &versions[..versions.len().min(MAX_LISTED_VERSIONS)];
         let mut after = shown.first().and_then(|newest| self.masked_version(newest));
         let one = |(at, version): (usize, &ConfigVersion)| {
             let before = versions

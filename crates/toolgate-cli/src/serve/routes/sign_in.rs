@@ -5,7 +5,7 @@
 
 use super::HttpRoutes;
 use crate::{
-    authentication::Authenticator,
+    authentication::{Authenticator, caller_of_token},
     console::{MAX_UNAUTHENTICATED_BODY_BYTES, answer, read_body},
     oauth::{
         BrowserSignIns, CompletedSignIn, IDENTITY_SEGMENT, IdentityProof, KeyGenerationCheck,
@@ -15,7 +15,7 @@ use crate::{
     proxy::ClientConnection,
     responses::text_response,
 };
-use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
+use http::{Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -168,18 +168,8 @@ impl HttpRoutes {
         );
         let token = self.user_sign_in.identifications.end(query, key).await?;
         let resource = door.resource.as_ref().ok_or(LINK_UNKNOWN_MESSAGE)?;
-        let bearer = HeaderValue::from_str(&format!("Bearer {}", token.reveal()));
-        let mut bearer = bearer.map_err(|_| "the issuer returned a token that an HTTP header cannot contain; contact the operator")?;
-        bearer.set_sensitive(true);
-        let headers = HeaderMap::from_iter([(header::AUTHORIZATION, bearer)]);
-        let admitted = resource.authenticate(&Method::POST, &headers).await;
-        let caller = admitted.map_err(|out| {
-            format!(
-                "the gateway rejected the issuer's token: {}; contact the operator",
-                out.reason()
-            )
-        })?;
-        let caller = caller.caller.shared_name();
+        let caller = caller_of_token(resource, &token).await?;
+        let caller = caller.shared_name();
         let server = self.user_sign_in.links.server_of(link, &caller).ok_or_else(|| {
             format!(
                 "you are signed in as {}, and this link is not valid for that caller: it belongs to another caller, was used, or is older than ten minutes; have the program call the tool again",
