@@ -49,7 +49,7 @@ pub(crate) fn request(
 /// Sends bytes as they are and reads until the other end closes, or the message is whole.
 #[track_caller]
 pub(crate) fn raw(port: u16, bytes: &[u8]) -> Response {
-    let all = exchange(port, bytes, SOON);
+    let all = exchange(port, bytes, LONG);
     let response = parse(&all);
     let response =
         response.unwrap_or_else(|| panic!("no answer but {:?}", String::from_utf8_lossy(&all)));
