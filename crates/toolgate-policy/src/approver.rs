@@ -124,6 +124,13 @@ impl Approver {
         }
     }
 
+    /// Returns whether an authorization server attests that the approver is in one of the groups.
+    pub(crate) fn is_in_any(&self, groups: &[String]) -> bool {
+        let identity = self.identity.iter();
+        let mut own = identity.flat_map(|identity| &identity.groups);
+        own.any(|own| groups.iter().any(|group| **group == **own))
+    }
+
     /// Adds the approver to an audit record: the channel in `by`, the name, if it is known, in `who`, and the issuer that
     /// attests it in `issuer`.
     #[doc(hidden)]
@@ -151,13 +158,13 @@ impl Approver {
     /// Reports whether this approver made the call: compares their name with the caller's (`operator@NAME`, `key:NAME`
     /// or `NAME`). The owner may approve their own calls from a terminal or the console, unless the call needs several
     /// approvers.
-    pub(crate) fn made_call(&self, caller: &Caller, needs: u32) -> bool {
+    pub(crate) fn made_call(&self, caller: &Caller, approvers: usize) -> bool {
         let Some(name) = &self.name else {
             return false;
         };
         let caller = caller.name();
         if self.is_owner && matches!(caller, "operator@terminal" | "operator@console") {
-            return needs > 1;
+            return approvers > 1;
         }
         let named = |prefix| caller.strip_prefix(prefix).is_some_and(|n| *n == **name);
         named("operator@") || named("key:") || caller == &**name

@@ -91,9 +91,9 @@ pub use access::rules::{AccessRule, AccessRules, ArgumentReads, RuleAction};
 pub use access::scopes::{RequiredScopes, ScopeRule};
 pub use access::views::{AccessView, AccessViews};
 pub use approval::approvals::{
-    APPROVAL_KEY, ApprovalBinding, ApprovalConfirm, ApprovalError, ApprovalLimits, ApprovalService,
-    ApprovalStatus, ApprovalTerms, ApprovalView, ClientApprovals, GrantTerms, GrantView,
-    ProgramApproval, QuorumRule, QuorumRules,
+    APPROVAL_KEY, ApprovalBinding, ApprovalConfirm, ApprovalError, ApprovalLimits,
+    ApprovalRequirement, ApprovalService, ApprovalStatus, ApprovalTerms, ApprovalView,
+    ClientApprovals, GrantTerms, GrantView, ProgramApproval, QuorumRule, QuorumRules,
 };
 pub use approval::input_requests::{
     ElicitationPolicy, InputRequestPolicy, SamplingPolicy, check_form_response,

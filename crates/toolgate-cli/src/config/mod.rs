@@ -4,6 +4,7 @@
 
 mod address;
 mod admin;
+mod approvals;
 mod audit;
 mod audit_content;
 mod auth;

@@ -1,16 +1,17 @@
 //! `[[rule]]`: the operator's rules for tools and callers.
 
 use super::{
+    approvals::ApprovalsSetting,
     auth::AuthSettings,
     glob::NameGlob,
     limits::GatewayLimits,
     rate::RateSetting,
-    reader::{ConfigTree, IntRange, SettingError, SettingPath},
+    reader::{ConfigTree, SettingError, SettingPath},
     tool_targets::ToolTargets,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
-use toolgate_policy::{CelCondition, CelLimits};
+use toolgate_policy::{ApprovalRequirement, CelCondition, CelLimits};
 
 /// Rule of the operator. Of all rules that match a call, the strictest action wins.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -33,8 +34,8 @@ pub(crate) struct ConfigRule {
     pub(crate) action: ConfigRuleAction,
     /// Rate limit per caller and tool; the default of the limits if absent.
     pub(crate) rate: Option<RateSetting>,
-    /// Number of required approvals, from 1 to 8; one if absent.
-    pub(crate) approvals: Option<u32>,
+    /// Required approvers; one if absent.
+    pub(crate) approvals: Option<ApprovalRequirement>,
 }
 
 /// Action of a rule, ordered by strictness.
@@ -88,10 +89,11 @@ pub(super) struct RuleSection {
     /// as one item. If several rules with a `rate` match, all their rates apply. Default: `rate` of `[limits]`.
     rate: Option<RateSetting>,
     /// Number of different people who have to approve a matching call that needs approval, whatever `when` says; with
-    /// `action = "ask"` only. If several rules match, the largest number applies.
-    #[serde(default, with = "IntRange::<1, 8>")]
+    /// `action = "ask"` only. Or a table with `count` and `groups`: each entry of `groups` needs a person of its own who
+    /// signed in to the console and is in one of the groups of the entry. If several rules match, an approval has to meet
+    /// all of them.
     #[schemars(extend("default" = 1))]
-    approvals: Option<u32>,
+    approvals: Option<ApprovalsSetting>,
 }
 
 impl ConfigRule {
@@ -136,6 +138,17 @@ impl ConfigRule {
                 "has no effect without action = \"ask\"; write that action, or remove it",
             ));
         }
+        let groups = section
+            .approvals
+            .iter()
+            .any(|approvals| !approvals.0.groups.is_empty());
+        let mut issuers = auth.issuers.iter();
+        if groups && !issuers.any(|one| one.sign_in.is_some() && one.claims.groups.is_some()) {
+            return Err(SettingError::about(
+                path.key("approvals"),
+                "can never be met, because nobody who signs in to the console is in a group: set groups_claim and [auth.issuer.NAME.sign_in] of an issuer, and give roles in [console.role]",
+            ));
+        }
         let condition = section.when.map(|text| {
             compile_condition(&text, limits)
                 .map_err(|text| SettingError::about(path.key("when"), text))
@@ -150,7 +163,7 @@ impl ConfigRule {
             condition: condition.transpose()?,
             action: section.action,
             rate: section.rate,
-            approvals: section.approvals,
+            approvals: section.approvals.map(|approvals| approvals.0),
         })
     }
 }

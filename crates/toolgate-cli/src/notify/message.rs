@@ -27,7 +27,10 @@ pub(crate) struct RequestMessage {
     pub(crate) caller: String,
     /// True unless a trusted server marks the tool as read-only or not destructive.
     pub(crate) is_destructive: bool,
-    pub(crate) required_approvers: u32,
+    /// Number of different approvers that the call needs.
+    pub(crate) required_approvers: usize,
+    /// True if any single person may approve.
+    pub(crate) needs_one_person: bool,
     pub(crate) requested_at: SystemTime,
     pub(crate) expires_at: SystemTime,
     /// Address of the page that shows the request. Opening it decides nothing.
@@ -75,7 +78,8 @@ impl RequestMessage {
             tool: visible_line(&view.item.full_name()),
             caller: visible_line(view.binding.caller.name()),
             is_destructive: RequestRisk::of(view.item.annotations()) == RequestRisk::Destructive,
-            required_approvers: view.required_approvers,
+            required_approvers: view.requirement.approvers(),
+            needs_one_person: view.requirement.is_single(),
             requested_at: view.requested_at,
             expires_at: view.expires_at,
             link: format!("{console}#/inbox/{}", view.id),
@@ -86,7 +90,7 @@ impl RequestMessage {
     /// Returns whether a person may decide by the message alone: it has all of the call, and one approver suffices.
     pub(crate) fn is_decidable(&self) -> bool {
         let arguments = self.arguments.as_ref();
-        self.required_approvers <= 1 && arguments.is_some_and(|arguments| arguments.is_whole)
+        self.needs_one_person && arguments.is_some_and(|arguments| arguments.is_whole)
     }
 }
 

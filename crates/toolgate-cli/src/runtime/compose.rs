@@ -464,7 +464,7 @@ fn rate_rules(config: &Config) -> Vec<RateRule> {
 
 fn quorum_rules(config: &Config) -> QuorumRules {
     let persons = |rule: &ConfigRule| {
-        let mut quorum_rule = QuorumRule::new(patterns(&rule.tools), rule.approvals?);
+        let mut quorum_rule = QuorumRule::new(patterns(&rule.tools), rule.approvals.clone()?);
         quorum_rule.callers = rule_callers(rule);
         quorum_rule.except = patterns(&rule.except);
         Some(quorum_rule)

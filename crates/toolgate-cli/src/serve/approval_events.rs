@@ -36,7 +36,10 @@ impl AnnouncedApprovals {
             if view.approvers.len() > text.approvers
                 && let Some(by) = view.approvers.last()
             {
-                let rest = view.required_approvers as usize - view.approvers.len();
+                let rest = view
+                    .requirement
+                    .approvers()
+                    .saturating_sub(view.approvers.len());
                 let still = format!("{rest} more must approve");
                 decided(&view.id, &text, "approved", Some(by), Some(still));
             }

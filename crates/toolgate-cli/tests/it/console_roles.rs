@@ -320,3 +320,49 @@ fn a_person_decides_under_their_own_name_and_loses_the_right_with_the_role() {
         (owner.post(gate.port, "status", &json!({})).0 == 403).then_some(())
     });
 }
+
+#[test]
+fn each_entry_of_groups_needs_a_person_of_its_own() {
+    let (Some(issuer), Some(_)) = (issuer(), browser()) else {
+        return;
+    };
+    let rule = "[[rule]]\ntools = [\"demo.note\"]\naction = \"ask\"\napprovals = { count = 2, groups = [[\"oncall\"], [\"sre\", \"lead\"]] }\n";
+    let gate = Setup::fast_demo(&format!("{}{rule}", config(&issuer))).start();
+    let port = gate.port;
+    let (sessions, _) = sign_in(&gate, &["app", "ops", "own"]);
+    let token = issuer.token("agent.ES256", "demo:read");
+    let call = std::thread::spawn(move || {
+        let arguments = json!({"name": "n", "text": "t"});
+        call(port, &bearer(&token), "demo_note", arguments)
+    });
+    let id = gate.pending();
+    // The user of a terminal is in no group, and an owner is not in these.
+    let out = gate.run(&["approve", &id]);
+    let told = String::from_utf8_lossy(&out.stderr).into_owned();
+    assert!(
+        told.contains("an approver of oncall, and sre or lead"),
+        "{told}"
+    );
+    let approve = |name: &str| {
+        let digest = sessions[name].post(port, "approval", &json!({"id": id})).1["digest"].clone();
+        let (status, told) =
+            sessions[name].post(port, "approve", &json!({"id": id, "digest": digest}));
+        (
+            status,
+            told["error"].as_str().unwrap_or_default().to_owned(),
+        )
+    };
+    assert_eq!(approve("own").0, 409);
+    assert_eq!(approve("app"), (200, String::new()));
+    let (status, told) = approve("app");
+    assert!(status == 409 && told.contains("already approved"), "{told}");
+    assert_eq!(gate.inbox(), [id.as_str()]);
+    assert_eq!(approve("ops"), (200, String::new()));
+    assert_eq!(call.join().unwrap().status, 200);
+    let records = gate.audit();
+    let yes = records
+        .iter()
+        .filter(|record| record["ev"] == "approval" && record["issuer"] == "corp");
+    let who: Vec<&str> = yes.map(|record| record["who"].as_str().unwrap()).collect();
+    assert_eq!(who, ["corp:app", "corp:ops"]);
+}

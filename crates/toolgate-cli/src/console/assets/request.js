@@ -184,10 +184,10 @@ export function requestView(id) {
     attr(typed.node, "hidden", !p.must_type);
     approve.className = p.must_type ? "destroy" : "primary";
     attr(edit, "hidden", !p.may_edit);
-    attr(remember, "hidden", p.needs > 1);
+    attr(remember, "hidden", p.needs > 1 || Boolean(p.missing));
     put(approve, p.needs > 1 ? `Approve (${p.yeses.length + 1} of ${p.needs})` : "Approve once");
-    put(note, p.needs > 1
-      ? `${p.needs} people have to approve.` + (p.yeses.length ? ` So far: ${p.yeses.join(", ")}.` : "")
+    put(note, p.needs > 1 || p.missing
+      ? [p.needs > 1 && `${p.needs} people have to approve.`, p.yeses.length && `So far: ${p.yeses.join(", ")}.`, p.missing && `Still needed: an approver of ${visText(p.missing)}.`].filter(Boolean).join(" ")
       : p.may_remember ? "" : "You can remember this approval only with a condition: " + (isTool(p) && p.hints?.destructive === true
         ? p.claimed?.includes("destructive") ? "the server annotates this tool as destructive." : "the tool may be destructive."
         : `this server is not trusted, so its claim that the ${p.kind ?? "tool"} is harmless does not count.`));

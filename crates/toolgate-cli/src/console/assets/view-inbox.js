@@ -35,7 +35,7 @@ const openGroups = new Set();
 /** Requests are of one shape if the tool and the names of the arguments are the same. */
 function shapeOf(p) {
   const args = p.arguments ? members(p.arguments) : null;
-  if (!args || !args.length || p.needs > 1) return null;
+  if (!args || !args.length || p.needs > 1 || p.missing) return null;
   return JSON.stringify([p.server, p.tool, args.map((a) => a.key).sort()]);
 }
 

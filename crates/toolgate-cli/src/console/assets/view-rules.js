@@ -86,7 +86,7 @@ function ruleCard(rule, i) {
   return h("article", { class: "rule", "data-rule": i + 1 },
     h("header", {}, h("span", { class: "dim" }, `${i + 1}`), h("span", { class: "verdict " + rule.action }, rule.action), t("b", {}, words(rule.tools)),
       rule.except.length ? t("span", { class: "dim" }, "except " + words(rule.except)) : "", rule.callers.length ? t("span", {}, "for " + words(rule.callers)) : "",
-      rule.rate ? t("span", { class: "tag" }, rule.rate) : "", rule.approvals ? h("span", { class: "tag" }, `${rule.approvals} approvals`) : "",
+      rule.rate ? t("span", { class: "tag" }, rule.rate) : "", rule.approvals ? t("span", { class: "tag" }, (rule.approvals > 1 ? `${rule.approvals} approvals` : "1 approval") + (rule.approval_groups?.length ? " of " + rule.approval_groups.map((groups) => groups.join(" or ")).join(" and ") : "")) : "",
       h("span", { class: "right" }, n === null ? "" : h("span", { class: "dim", "data-hits": n }, plural(n, "hit")), h("span", { class: "dim" }, `line ${rule.line}`), change, remove)),
     rule.when ? t("code", { class: "when" }, rule.when) : "", box);
 }

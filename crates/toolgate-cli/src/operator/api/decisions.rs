@@ -214,8 +214,8 @@ pub(super) fn pending(view: &ApprovalView) -> Value {
         "description": item.def.description(), "hints": item_view::hints_json(item.def.annotations()), "claimed": item_view::claimed_hints(item), "trusted": item.origin.trusted,
         "reasons": view.reasons, "arguments_pretty": pretty_json::pretty(&view.arguments), "arguments_raw": view.arguments.as_str(),
         "digest": view.binding.arguments, "schema": item_view::schema(item), "connected": view.is_awaited,
-        "own": view.is_local, "may_remember": view.allows_grant, "may_edit": item.kind() == ItemKind::Tool && view.required_approvers <= 1,
-        "needs": view.required_approvers, "yeses": view.approvers.iter().map(ToString::to_string).collect::<Vec<_>>(), "state": "open",
+        "own": view.is_local, "may_remember": view.allows_grant, "may_edit": item.kind() == ItemKind::Tool && view.requirement.approvers() <= 1,
+        "needs": view.requirement.approvers(), "missing": view.requirement.missing_groups(&view.approvers), "yeses": view.approvers.iter().map(ToString::to_string).collect::<Vec<_>>(), "state": "open",
     })
 }
 

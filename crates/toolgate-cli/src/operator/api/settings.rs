@@ -367,6 +367,7 @@ fn rule_json(rule: &ConfigRule) -> Value {
     json!({
         "line": rule.line, "tools": globs(&rule.tools), "callers": globs(&rule.callers), "except": globs(&rule.except),
         "when": rule.condition.as_ref().map(toolgate_policy::CelCondition::as_str), "action": rule.action.as_str(),
-        "rate": rule.rate.as_ref().map(ToString::to_string), "approvals": rule.approvals,
+        "rate": rule.rate.as_ref().map(ToString::to_string), "approvals": rule.approvals.as_ref().map(|needs| needs.approvers()),
+        "approval_groups": rule.approvals.as_ref().map(|needs| &needs.groups),
     })
 }

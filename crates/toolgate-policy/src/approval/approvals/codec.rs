@@ -1,6 +1,6 @@
 //! Storage format of approvals.
 
-use super::{ApprovalBinding, ApprovalStatus, Approver};
+use super::{ApprovalBinding, ApprovalRequirement, ApprovalStatus, Approver};
 use crate::digest;
 use serde_json::{Value, json};
 use std::{
@@ -27,8 +27,8 @@ pub(super) struct StoredApproval {
     pub(super) call: Arc<str>,
     pub(super) requested_at: SystemTime,
     pub(super) expires_at: SystemTime,
-    /// Required number of approvers.
-    pub(super) required_approvers: u32,
+    /// Required approvers.
+    pub(super) requirement: ApprovalRequirement,
     /// Approvers so far.
     pub(super) approvers: Vec<Approver>,
     /// Arguments as edited by an approver.
@@ -47,7 +47,7 @@ impl StoredApproval {
             "item": {"kind": item.kind().as_str(), "def": item.def.json().as_str(), "local": item.local_name, "trusted": item.origin.trusted},
             "seen": {"revision": seen.revision, "transport": seen.transport, "client": seen.client.as_deref(), "request": seen.request},
             "reasons": self.reasons, "call": &*self.call, "asked": to_unix_millis(self.requested_at), "expires": to_unix_millis(self.expires_at),
-            "needs": self.required_approvers, "yeses": self.approvers.iter().map(Approver::json).collect::<Vec<_>>(), "standing": self.status.json(),
+            "needs": self.requirement.json(), "yeses": self.approvers.iter().map(Approver::json).collect::<Vec<_>>(), "standing": self.status.json(),
         })
     }
 
@@ -83,7 +83,7 @@ impl StoredApproval {
             call: text("call")?.into(),
             requested_at: from_unix_millis(value.get("asked")?)?,
             expires_at: from_unix_millis(value.get("expires")?)?,
-            required_approvers: value.get("needs")?.as_u64()?.try_into().ok()?,
+            requirement: ApprovalRequirement::read(value.get("needs")?)?,
             approvers: yeses.collect::<Option<_>>()?,
             status: ApprovalStatus::read(value.get("standing")?)?,
             binding,
@@ -101,7 +101,7 @@ impl StoredApproval {
         digest::of_json(&self.arguments) == binding.arguments
             && digest::definition(&self.item).as_str() == binding.definition
             && self.item.local_key() == binding.tool
-            && (!approved || self.approvers.len() >= self.required_approvers as usize)
+            && (!approved || self.requirement.is_met_by(&self.approvers))
     }
 }
 

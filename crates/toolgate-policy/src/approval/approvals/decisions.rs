@@ -13,8 +13,7 @@ use toolgate_protocol::json::JsonKind;
 // Reasons why an approval cannot be remembered, each with what to do.
 const NO_USES_REASON: &str =
     "a grant with 0 uses would allow no later call; raise the number of uses";
-const SEVERAL_APPROVERS_REASON: &str =
-    "the call needs several approvers, and needs them each time; approve this call only";
+const SEVERAL_APPROVERS_REASON: &str = "the call needs several approvers or an approver of some group, and needs that each time; approve this call only";
 const NEEDS_CONDITION_REASON: &str = "no trusted server marks the item as read-only or not destructive; add a condition, or approve this call only";
 const EDITED_GRANT_REASON: &str = "the arguments of the call were edited; approve this call only";
 const TOO_MANY_GRANTS_REASON: &str =
@@ -132,9 +131,9 @@ impl ApprovalService {
         let kept = &slip.stored;
         let next = slip
             .status()
-            .after_approval(&kept.approvers, kept.required_approvers, who)?;
+            .after_approval(&kept.approvers, &kept.requirement, who)?;
         if who.channel != ApprovalChannel::Client
-            && who.made_call(&kept.binding.caller, kept.required_approvers)
+            && who.made_call(&kept.binding.caller, kept.requirement.approvers())
         {
             return Err(ApprovalError::OwnCall);
         }
@@ -207,9 +206,9 @@ impl ApprovalService {
                     return Err(ApprovalError::Decided(ApprovalStatus::Expired));
                 }
                 let kept = &slip.stored;
-                let next =
-                    slip.status()
-                        .after_approval(&kept.approvers, kept.required_approvers, who)?;
+                let next = slip
+                    .status()
+                    .after_approval(&kept.approvers, &kept.requirement, who)?;
                 let writing = slip.write(self.store.as_ref(), |kept| {
                     kept.status = next.clone();
                     kept.approvers.push(who.clone());
@@ -297,7 +296,7 @@ fn stored_approval(
 fn check_editable(slip: &PendingApproval, edit: &Json) -> Result<(), ApprovalError> {
     let why = if slip.stored.item.kind() != ItemKind::Tool {
         "only the arguments of a tool can be edited"
-    } else if slip.stored.required_approvers > 1 {
+    } else if slip.stored.requirement.approvers() > 1 {
         "the call needs several approvers; deny it with a reason instead"
     } else if edit.kind() != JsonKind::Object {
         "the edited arguments are not a JSON object"
@@ -315,7 +314,7 @@ fn check_grant_terms(slip: &PendingApproval, remember: &GrantTerms) -> Result<()
     }
     let why = if remember.max_uses == Some(0) {
         NO_USES_REASON
-    } else if slip.stored.required_approvers > 1 {
+    } else if !slip.stored.requirement.is_single() {
         SEVERAL_APPROVERS_REASON
     } else if remember.condition.is_none() && !is_harmless(&slip.stored.item) {
         NEEDS_CONDITION_REASON

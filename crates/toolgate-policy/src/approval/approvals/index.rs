@@ -1,8 +1,9 @@
 //! In-memory index of approvals and grants, and the lookups a call needs. Does no I/O.
 
 use super::{
-    ApprovalBinding, ApprovalLimits, ApprovalSlot, ApprovalStatus, codec::StoredApproval,
-    expiry::EndingApproval, grant_index::GrantIndex, pending::PendingApproval,
+    ApprovalBinding, ApprovalLimits, ApprovalRequirement, ApprovalSlot, ApprovalStatus,
+    codec::StoredApproval, expiry::EndingApproval, grant_index::GrantIndex,
+    pending::PendingApproval,
 };
 use crate::{StateClock, StateRow, StateStore, humanize};
 use std::{
@@ -93,13 +94,13 @@ impl ApprovalIndex {
     }
 
     /// Finds the approval that a call can spend, or that it spent in an earlier round, and the status after spending.
-    /// An approval that needed fewer approvers than `needs` does not count.
+    /// An approval for which less was required than `needs` does not count.
     pub(super) fn find_redeemable(
         &mut self,
         call: &Call,
         binding: &ApprovalBinding,
         slot: Option<ApprovalSlot<'_>>,
-        needs: u32,
+        needs: &ApprovalRequirement,
     ) -> Option<(&mut PendingApproval, ApprovalStatus)> {
         let after = |slip: &PendingApproval| {
             let used = slot.is_some_and(|slot| slot.is_used && slot.id == &*slip.id);
@@ -108,7 +109,7 @@ impl ApprovalIndex {
         let mine = |slip: &PendingApproval| matches!(slip.status(), ApprovalStatus::Spent { .. });
         let fits = |slip: &PendingApproval, own: bool| {
             slip.stored.binding == *binding
-                && slip.stored.required_approvers >= needs
+                && slip.stored.requirement.covers(needs)
                 && after(slip).is_some()
                 && mine(slip) == own
         };

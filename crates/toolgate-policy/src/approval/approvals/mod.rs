@@ -13,6 +13,7 @@ mod index;
 mod pending;
 mod quorum;
 mod redeem;
+mod requirement;
 mod service;
 mod status;
 mod view;
@@ -24,6 +25,7 @@ pub use grants::{GrantTerms, GrantView};
 pub(crate) use in_process::InProcessConfirm;
 pub use in_process::ProgramApproval;
 pub use quorum::{QuorumRule, QuorumRules};
+pub use requirement::ApprovalRequirement;
 pub use service::ApprovalService;
 pub use status::ApprovalStatus;
 pub use view::{ApprovalError, ApprovalLimits, ApprovalView};
@@ -118,7 +120,7 @@ impl ApprovalConfirm {
         }
     }
 
-    /// Sets the rules that require several approvers for some calls.
+    /// Sets the rules that require several approvers or groups of approvers for some calls.
     pub fn with_quorum(mut self, rules: QuorumRules) -> ApprovalConfirm {
         self.quorum = rules;
         self
@@ -133,16 +135,14 @@ impl ApprovalConfirm {
         let binding = ApprovalBinding::of(call, item, &self.policy);
         let slot = call.round.slots.get(APPROVAL_SLOT).map(String::as_str);
         let slot = slot.map(ApprovalSlot::read);
-        let needs = self
-            .quorum
-            .required_approvers(&call.caller, item, call.name());
+        let needs = self.quorum.requirement(&call.caller, item, call.name());
         // The caller's own client does not count as a second approver.
         let via_client =
-            needs <= 1 && call.capabilities.elicitation && self.via_client.allows(item);
+            needs.is_single() && call.capabilities.elicitation && self.via_client.allows(item);
         if let (true, Some(slot)) = (via_client, slot) {
             self.apply_client_decision(call, slot.id, &binding).await?;
         }
-        let redeemed = self.service.redeem(call, item, &binding, slot, needs);
+        let redeemed = self.service.redeem(call, item, &binding, slot, &needs);
         match redeemed.await? {
             RedeemOutcome::Spent { id, why, edit } => {
                 call.decision_log.add("confirm", "approved", why);
@@ -159,7 +159,7 @@ impl ApprovalConfirm {
             RedeemOutcome::NotApproved => {
                 let opened = self
                     .service
-                    .open_approval(call, item, binding, &reasons, needs)
+                    .open_approval(call, item, binding, &reasons, &needs)
                     .await?;
                 Ok(ApprovalOutcome::InputRequired(approval_request(
                     call, item, reasons, opened, via_client,
@@ -254,10 +254,15 @@ impl Confirms for ApprovalConfirm {
     }
 
     fn explain(&self, call: &Call, item: &Item) -> String {
-        match self.quorum.required_approvers(&call.caller, item, call.name()) {
-            0 | 1 => "a person decides: an approver in the console or terminal, or the user of the caller's client; not if a grant (remembered approval) covers the call"
-                .to_owned(),
-            more => format!("{more} different people must approve each call, in the console or terminal"),
+        let needs = self.quorum.requirement(&call.caller, item, call.name());
+        if needs.is_single() {
+            return "a person decides: an approver in the console or terminal, or the user of the caller's client; not if a grant (remembered approval) covers the call"
+                .to_owned();
         }
+        let place = match !needs.groups.is_empty() {
+            true => "in the console",
+            false => "in the console or terminal",
+        };
+        format!("{}, {place}", needs.describe())
     }
 }

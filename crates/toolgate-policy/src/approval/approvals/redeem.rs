@@ -1,8 +1,8 @@
 //! Redeeming approvals and grants for a call, and opening new approvals.
 
 use super::{
-    ApprovalBinding, ApprovalService, ApprovalSlot, ApprovalStatus, codec::StoredApproval, grants,
-    id, pending::PendingApproval, wait::DecisionWait,
+    ApprovalBinding, ApprovalRequirement, ApprovalService, ApprovalSlot, ApprovalStatus,
+    codec::StoredApproval, grants, id, pending::PendingApproval, wait::DecisionWait,
 };
 use crate::{WriteOutcome, WritePrecondition};
 use std::{sync::Arc, time::SystemTime};
@@ -49,13 +49,13 @@ impl ApprovalService {
         item: &Item,
         binding: &ApprovalBinding,
         slot: Option<ApprovalSlot<'_>>,
-        needs: u32,
+        needs: &ApprovalRequirement,
     ) -> Result<RedeemOutcome, Error> {
         for _ in 0..ApprovalService::MAX_WRITE_ATTEMPTS {
             self.sweep();
             let Some(spending) = self.begin_redemption(call, binding, slot, needs)? else {
-                // One person gives a grant, perhaps before the rule required several.
-                if needs <= 1
+                // One person gives a grant, perhaps before the rule required more.
+                if needs.is_single()
                     && let Some(why) = self.redeem_grant(call, item, binding).await?
                 {
                     return Ok(RedeemOutcome::Granted { why });
@@ -81,7 +81,7 @@ impl ApprovalService {
         call: &Call,
         binding: &ApprovalBinding,
         slot: Option<ApprovalSlot<'_>>,
-        needs: u32,
+        needs: &ApprovalRequirement,
     ) -> Result<Option<PendingRedemption>, Error> {
         let mut book = self.lock_index();
         if let Some(error) = book.take_denial(call, binding) {
@@ -157,7 +157,7 @@ impl ApprovalService {
         item: &Arc<Item>,
         binding: ApprovalBinding,
         reasons: &[String],
-        needs: u32,
+        needs: &ApprovalRequirement,
     ) -> Result<OpenedApproval, Error> {
         let (opened, record) = self.insert_approval(call, item, binding, reasons, needs)?;
         let Some(record) = record else {
@@ -186,11 +186,11 @@ impl ApprovalService {
         item: &Arc<Item>,
         binding: ApprovalBinding,
         reasons: &[String],
-        needs: u32,
+        needs: &ApprovalRequirement,
     ) -> Result<(OpenedApproval, Option<AuditEntry>), Error> {
         let mut book = self.lock_index();
         let waits =
-            |slip: &PendingApproval| slip.is_live() && slip.stored.required_approvers >= needs;
+            |slip: &PendingApproval| slip.is_live() && slip.stored.requirement.covers(needs);
         if let Some(slip) = book.find_by_binding(&binding, waits) {
             slip.calls.insert(call.id.clone());
             return Ok((self.opened_approval(slip), None));
@@ -212,23 +212,26 @@ impl ApprovalService {
             call: call.id.clone(),
             requested_at: now,
             expires_at: now + life,
-            required_approvers: needs,
+            requirement: needs.clone(),
             approvers: Vec::new(),
             edited_arguments: None,
             status: ApprovalStatus::Pending,
         };
         let slip = PendingApproval::new(id, 0, kept, (now, life));
         let arguments = slip.stored.arguments.as_str();
-        let record = slip
+        let mut record = slip
             .record(ApprovalStatus::Pending.as_str())
             .with("call", &*call.id)
             .with("reasons", reasons)
-            .with("needs", needs)
+            .with("needs", needs.approvers())
             .with("args_len", arguments.len())
             .with(
                 "args_mac",
                 self.recorder.mac(arguments.as_bytes()).unwrap_or_default(),
             );
+        if !needs.groups.is_empty() {
+            record = record.with("needs_groups", serde_json::json!(needs.groups));
+        }
         let opened = self.opened_approval(&slip);
         book.approvals.push(slip);
         Ok((opened, Some(record)))

@@ -1,6 +1,6 @@
 //! Status of an approval and its transitions. Reads no clock and no disk.
 
-use super::{ApprovalError, Approver};
+use super::{ApprovalError, ApprovalRequirement, Approver};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -47,24 +47,22 @@ impl ApprovalStatus {
         matches!(self, ApprovalStatus::Pending | ApprovalStatus::Approved(_))
     }
 
-    /// Returns the status after one more approval. It stays open until the quorum is reached.
+    /// Returns the status after one more approval. It stays open until the requirement is met.
     pub(super) fn after_approval(
         &self,
         yeses: &[Approver],
-        needs: u32,
+        needs: &ApprovalRequirement,
         who: &Approver,
     ) -> Result<ApprovalStatus, ApprovalError> {
         if *self != ApprovalStatus::Pending {
             return Err(ApprovalError::Decided(self.clone()));
         }
-        if needs > 1 && (who.name.is_none() || who.channel == super::ApprovalChannel::Client) {
-            return Err(ApprovalError::UnidentifiedApprover);
-        }
         if yeses.iter().any(|yes| yes.may_be_same(who)) {
             return Err(ApprovalError::SameApprover);
         }
-        let enough = yeses.len() + 1 >= needs as usize;
-        Ok(match enough {
+        needs.check_approver(yeses, who)?;
+        let with: Vec<Approver> = yeses.iter().chain([who]).cloned().collect();
+        Ok(match needs.is_met_by(&with) {
             true => ApprovalStatus::Approved(who.clone()),
             false => ApprovalStatus::Pending,
         })

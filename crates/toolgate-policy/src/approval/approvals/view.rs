@@ -1,6 +1,9 @@
 //! Views of approvals and errors of decisions, for the console and the command line.
 
-use super::{ApprovalBinding, ApprovalStatus, Approver, is_harmless, pending::PendingApproval};
+use super::{
+    ApprovalBinding, ApprovalRequirement, ApprovalStatus, Approver, is_harmless,
+    pending::PendingApproval,
+};
 use std::{
     fmt,
     sync::Arc,
@@ -89,8 +92,8 @@ pub struct ApprovalView {
     pub is_local: bool,
     /// True if the approver may create a grant (remembered approval) without a condition.
     pub allows_grant: bool,
-    /// Number of different approvers that the call needs.
-    pub required_approvers: u32,
+    /// Approvers that the call needs.
+    pub requirement: ApprovalRequirement,
     /// Approvers who approved the call so far.
     pub approvers: Vec<Approver>,
     /// Arguments of the call as edited by an approver; `None` if they were not edited.
@@ -117,6 +120,8 @@ pub enum ApprovalError {
     SameApprover,
     /// The approver may not approve the call, because they made it.
     OwnCall,
+    /// The call needs an approver of these groups.
+    WrongGroup(String),
     /// The decision on the approval could not be stored.
     NotStored(Error),
     /// The approval counts, but its grant (remembered approval) could not be stored.
@@ -141,6 +146,10 @@ impl fmt::Display for ApprovalError {
                 "this call needs several approvers, and this sign-in does not identify you; use a terminal, or sign in with `toolgate console --as NAME`",
             ),
             ApprovalError::SameApprover => f.write_str("you already approved this call; another person must approve it too"),
+            ApprovalError::WrongGroup(groups) => write!(
+                f,
+                "this call needs an approver of {groups}, and your sign-in is in none of these groups; sign in to the console with an account that is"
+            ),
             ApprovalError::OwnCall => f.write_str("you made this call; another person must decide"),
             ApprovalError::GrantUnkept(error) => {
                 write!(f, "the call is approved, but the grant was not stored, so the next call needs an approval again: {error}")
@@ -168,8 +177,8 @@ impl ApprovalView {
             status: slip.status(),
             is_awaited: slip.waiters > 0,
             is_local: slip.is_local,
-            allows_grant: kept.required_approvers <= 1 && is_harmless(&kept.item),
-            required_approvers: kept.required_approvers,
+            allows_grant: kept.requirement.is_single() && is_harmless(&kept.item),
+            requirement: kept.requirement.clone(),
             approvers: kept.approvers.clone(),
             edited_arguments: kept.edited_arguments.clone(),
         }
