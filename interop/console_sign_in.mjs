@@ -1,6 +1,6 @@
 // People who sign in to the console at servers/oidc.mjs, each with a real Chromium and a fresh profile.
 //
-// A job is JSON in argv[2]: {url, names}. Says "session" with the cookie and the key of each person's session and what the
+// A job is JSON in argv[2]: {url, names, issuer}, where the issuer may be absent if the page has one only. Says "session" with the cookie and the key of each person's session and what the
 // page shows, or "refused" with the error of the page.
 import { job, need, say } from './job.mjs';
 
@@ -18,7 +18,7 @@ try {
     page.setDefaultTimeout(60_000);
     page.on('pageerror', error => say('page_error', { message: String(error) }));
     await page.goto(job.url, { waitUntil: 'domcontentloaded' });
-    await page.locator('#login-issuers button').click();
+    await page.locator(`#login-issuers button${job.issuer ? `[data-issuer="${job.issuer}"]` : ''}`).click();
     await page.locator('input[name="login"]').fill(name);
     await page.locator('input[name="password"]').fill('any');
     await page.locator('button[type="submit"]').click();

@@ -9,6 +9,8 @@
 //
 // With {groups: {NAME: [GROUP]}}, tokens of that client or person name these groups.
 //
+// With {hands_out: URL} the token endpoint returns a token of another server: what a GET of URL returns.
+//
 // With {people: {life, opaque}} in argv[2] people sign in, on the pages that it has for development: any name, any password.
 // Clients register by themselves; "app" is one that has. Tokens live `life` seconds; `opaque` ones only it can read.
 //
@@ -144,6 +146,12 @@ server.listen(0, '127.0.0.1', () => {
     token.resourceServer = new provider.ResourceServer(resource, infoOf(resource, 'app'));
     return token.save();
   };
-  answer = provider.callback();
+  const callback = provider.callback();
+  answer = !job.hands_out ? callback : async (request, response) => {
+    if (request.url !== '/token') return callback(request, response);
+    const { token } = await (await fetch(job.hands_out)).json();
+    response.setHeader('content-type', 'application/json');
+    response.end(JSON.stringify({ access_token: token, token_type: 'Bearer', expires_in: 300 }));
+  };
   say('ready', { issuer });
 });

@@ -2,6 +2,7 @@
 
 use crate::config::{Config, ConsoleRole, NameGlob};
 use serde_json::{Value, json};
+use std::sync::Arc;
 use toolgate_core::{Caller, CallerAttributes};
 use toolgate_policy::{ApprovalChannel, Approver, ApproverIdentity, CallerMatcher};
 
@@ -118,18 +119,33 @@ impl AttestedPerson {
     /// Returns the person as an approver at the console.
     pub(crate) fn approver(&self) -> Approver {
         let attributes = self.caller.attributes();
+        let names = |names: &[String]| names.iter().map(|name| name.as_str().into()).collect();
         let mut identity = ApproverIdentity::new(self.issuer.as_str());
-        identity.groups = attributes
-            .groups
-            .iter()
-            .map(|name| name.as_str().into())
-            .collect();
-        identity.roles = attributes
-            .roles
-            .iter()
-            .map(|name| name.as_str().into())
-            .collect();
+        identity.groups = names(&attributes.groups);
+        identity.roles = names(&attributes.roles);
         Approver::named(ApprovalChannel::Console, self.caller.name()).with_identity(identity)
+    }
+
+    /// Returns the person whom an issuer of the config attested as an approver; `None` if no issuer did.
+    pub(crate) fn from_approver(
+        approver: &Approver,
+        roles: &ConsoleRoles,
+    ) -> Option<AttestedPerson> {
+        let identity = approver.identity.as_ref()?;
+        let names = |names: &[Arc<str>]| names.iter().map(|name| name.to_string()).collect();
+        let mut attributes = CallerAttributes::default();
+        attributes.groups = names(&identity.groups);
+        attributes.roles = names(&identity.roles);
+        let name = approver.name.as_deref().unwrap_or_default();
+        Some(AttestedPerson {
+            caller: Caller::new(name).with_attributes(attributes),
+            issuer: identity.issuer.to_string(),
+            // A session is valid only while its issuer has this address.
+            issuer_url: roles
+                .issuer_url(&identity.issuer)
+                .unwrap_or_default()
+                .to_owned(),
+        })
     }
 }
 

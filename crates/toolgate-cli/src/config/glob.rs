@@ -33,6 +33,11 @@ impl NameGlob {
         &self.0
     }
 
+    /// Returns the texts of globs.
+    pub(crate) fn texts(globs: &[NameGlob]) -> Vec<&str> {
+        globs.iter().map(NameGlob::as_str).collect()
+    }
+
     /// Returns true if the glob can match a name that begins with `prefix`.
     pub(crate) fn can_begin_with(&self, prefix: &str) -> bool {
         let mut glob = self.0.chars();

@@ -67,6 +67,13 @@ pub(crate) enum Notification {
         /// Address of the console.
         link: String,
     },
+    /// Test message, which a person asked for.
+    Test {
+        /// Name of the `[[notify]]` entry.
+        entry: String,
+        /// Address of the console.
+        link: String,
+    },
 }
 
 impl RequestMessage {
@@ -124,7 +131,7 @@ impl Notification {
     pub(crate) fn approval(&self) -> Option<&Arc<str>> {
         match self {
             Notification::Request(request) => Some(&request.approval),
-            Notification::Digest { .. } => None,
+            Notification::Digest { .. } | Notification::Test { .. } => None,
         }
     }
 
@@ -132,7 +139,7 @@ impl Notification {
     pub(crate) fn link(&self) -> &str {
         match self {
             Notification::Request(request) => &request.link,
-            Notification::Digest { link, .. } => link,
+            Notification::Digest { link, .. } | Notification::Test { link, .. } => link,
         }
     }
 
@@ -144,6 +151,7 @@ impl Notification {
                 1 => "1 approval request expired".to_owned(),
                 count => format!("{count} approval requests expired"),
             },
+            Notification::Test { .. } => "Test message".to_owned(),
         }
     }
 
@@ -178,6 +186,11 @@ impl Notification {
                     lines.push(format!("and {more} more"));
                 }
                 lines.join("\n")
+            }
+            Notification::Test { entry, .. } => {
+                format!(
+                    "Messages of the notification {entry} arrive here. Nothing waits for a decision."
+                )
             }
         }
     }

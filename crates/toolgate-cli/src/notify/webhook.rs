@@ -105,6 +105,9 @@ fn webhook_body(notification: &Notification, callback: Option<&str>) -> Value {
                 "data": {"expired": expired.collect::<Value>(), "url": link},
             })
         }
+        Notification::Test { entry, link } => json!({
+            "type": "notification.test", "timestamp": now, "data": {"name": entry, "url": link},
+        }),
     }
 }
 

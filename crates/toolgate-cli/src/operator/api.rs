@@ -9,9 +9,9 @@ mod freeze_target;
 mod items;
 mod keys;
 mod notes;
+mod notifications;
 mod overview;
 mod pins;
-mod push;
 mod requests;
 mod settings;
 mod status;
@@ -213,7 +213,7 @@ impl OperatorApi {
         if let Some(done) = self.settings_action(action, with, who).await {
             return done;
         }
-        if let Some(done) = self.push_action(action, with, who).await {
+        if let Some(done) = self.notification_action(action, with, who).await {
             return done;
         }
         let caller = with.get("caller").and_then(Value::as_str);

@@ -8,6 +8,7 @@ use crate::{
     config::Config,
     config_versions::ConfigVersions,
     console::WebConsole,
+    console_roles::{ActionRight, AttestedPerson},
     event_log::{self, GatewayEvent},
     fleet::GatewayFleet,
     notify::{NotificationSender, PushSubscriptions},
@@ -152,11 +153,23 @@ impl GatewayParts {
         });
         let health = GatewayHealth::new(journal.clone(), store.clone(), reloader.clone());
         let health = Arc::new(health);
+        let (of_roles, of_console) = (active.clone(), active.clone());
+        let listener = at.as_ref().map(|at| at.base_url.console());
         let notification_sender = Arc::new(NotificationSender {
             approvals: approvals.clone(),
             journal: journal.clone(),
             guardian,
             subscriptions: Arc::new(PushSubscriptions::new(store.clone())),
+            may_hear: Arc::new(move |attested| {
+                let person = AttestedPerson::from_value(attested);
+                let roles = of_roles.snapshot().console_roles.clone();
+                person.is_some_and(|person| roles.rights_of(&person).allows(ActionRight::Approve))
+            }),
+            console: Box::new(move || {
+                let configured = of_console.snapshot().config.console_base();
+                configured.or_else(|| listener.clone()).unwrap_or_default()
+            }),
+            last_messages: Default::default(),
         });
         let operator = Arc::new(OperatorApi {
             feed,
@@ -209,7 +222,6 @@ impl GatewayParts {
         let notifications = NotificationService {
             active: active.clone(),
             sender: notification_sender,
-            listener: at.as_ref().map(|at| at.base_url.console()),
         };
         Ok(GatewayParts {
             notifications,

@@ -1,11 +1,10 @@
 //! Service that watches approval requests and sends messages about them.
 
 use crate::{
-    console_roles::{ActionRight, AttestedPerson},
     event_log::LocalClock,
     notify::{
-        CALLBACK_PATH, ExpiredRequest, LocalMoment, NoticeSchedule, Notification,
-        NotificationSender, Notifier, OutgoingMessage, RecipientCheck, RequestMessage,
+        ExpiredRequest, LocalMoment, NoticeSchedule, Notification, NotificationSender, Notifier,
+        OutgoingMessage, RequestMessage,
     },
     runtime::active::ActiveSnapshot,
 };
@@ -29,8 +28,6 @@ const MAX_WAIT: Duration = Duration::from_secs(60);
 pub(crate) struct NotificationService {
     pub(crate) active: Arc<ActiveSnapshot>,
     pub(crate) sender: Arc<NotificationSender>,
-    /// Address of the listener's console; `None` over stdio.
-    pub(crate) listener: Option<String>,
 }
 
 /// Known requests, and the schedule of each entry by its name.
@@ -102,12 +99,6 @@ impl NotificationService {
             .schedules
             .retain(|name, _| names.contains(name.as_str()));
         let (mut due, mut next) = (Vec::new(), None::<SystemTime>);
-        let active = self.active.clone();
-        let may_hear: RecipientCheck = Arc::new(move |attested| {
-            let person = AttestedPerson::from_value(attested);
-            let roles = active.snapshot().console_roles.clone();
-            person.is_some_and(|person| roles.rights_of(&person).allows(ActionRight::Approve))
-        });
         for notifier in notifiers {
             let rules = notifier.rules();
             let schedule = state
@@ -128,15 +119,11 @@ impl NotificationService {
             if !notices.digest.is_empty() {
                 messages.push(Notification::Digest {
                     expired: notices.digest,
-                    link: self.console(),
+                    link: (self.sender.console)(),
                 });
             }
-            due.extend(messages.into_iter().map(|notification| OutgoingMessage {
-                notifier: notifier.clone(),
-                callback: self.callback_url(notifier),
-                may_hear: may_hear.clone(),
-                notification,
-            }));
+            let messages = messages.into_iter();
+            due.extend(messages.map(|message| self.sender.outgoing(notifier, message)));
         }
         state.known = open;
         (due, next)
@@ -169,21 +156,8 @@ impl NotificationService {
     }
 
     fn request_message(&self, notifier: &Notifier, view: &ApprovalView) -> Notification {
-        let message = RequestMessage::new(view, &self.console(), notifier.settings.arguments);
+        let message =
+            RequestMessage::new(view, &(self.sender.console)(), notifier.settings.arguments);
         Notification::Request(Box::new(message))
-    }
-
-    /// Returns the address of the console, for links: `console_url`, or the listener.
-    fn console(&self) -> String {
-        let configured = self.active.snapshot().config.console_base();
-        configured
-            .or_else(|| self.listener.clone())
-            .unwrap_or_default()
-    }
-
-    fn callback_url(&self, notifier: &Notifier) -> Option<String> {
-        let console = self.console();
-        let base = console.strip_suffix('/')?;
-        Some(format!("{base}{CALLBACK_PATH}{}", notifier.settings.name))
     }
 }

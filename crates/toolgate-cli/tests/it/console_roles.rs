@@ -1,9 +1,15 @@
 //! Roles of people who sign in to the console at a real authorization server, with a real browser.
 
 use crate::help::{Gate, Response, SOON, Script, Setup, browser, raw, real, request, until};
+use crate::notify::Receivers;
 use crate::oauth::{Issuer, RESOURCE, bearer, call};
 use serde_json::{Value, json};
-use std::{collections::BTreeMap, fs};
+use std::{
+    collections::BTreeMap,
+    fs,
+    io::{Read, Write},
+    net::TcpStream,
+};
 
 /// People, and the groups of each in the tokens of the issuer.
 const PEOPLE: [(&str, &str); 5] = [
@@ -52,6 +58,8 @@ const ROUTES: &[(&str, &str, &str)] = &[
     ("POST", "keys/extend", "w"),
     ("POST", "keys/revoke", "w"),
     ("POST", "keys/rotate", "w"),
+    ("POST", "notifications", "vauow"),
+    ("POST", "notifications/test", "ow"),
     ("POST", "pins", "vauow"),
     ("POST", "pins/accept", "ow"),
     ("POST", "pins/diff", "vauow"),
@@ -60,7 +68,9 @@ const ROUTES: &[(&str, &str, &str)] = &[
     ("POST", "pins/reject", "ow"),
     ("POST", "prompts", "vauow"),
     ("POST", "push/key", "aow"),
+    ("POST", "push/remove", "w"),
     ("POST", "push/subscribe", "aow"),
+    ("POST", "push/subscriptions", "w"),
     ("POST", "push/unsubscribe", "aow"),
     ("POST", "requests/conditions", "auow"),
     ("POST", "requests/get", "auow"),
@@ -89,6 +99,10 @@ struct Session {
 
 impl Session {
     fn send(&self, port: u16, method: &str, route: &str, body: &Value) -> Response {
+        raw(port, &self.request(port, method, route, body))
+    }
+
+    fn request(&self, port: u16, method: &str, route: &str, body: &Value) -> Vec<u8> {
         let lines = [
             format!("Cookie: {}", self.cookie),
             format!("X-Toolgate-Console: {}", self.key),
@@ -100,7 +114,7 @@ impl Session {
             "GET" => String::new(),
             _ => body.to_string(),
         };
-        raw(port, &request(port, method, &path, &lines, body.as_bytes()))
+        request(port, method, &path, &lines, body.as_bytes())
     }
 
     fn post(&self, port: u16, route: &str, body: &Value) -> (u16, Value) {
@@ -131,8 +145,13 @@ fn issuer() -> Option<Issuer> {
 
 /// Signs people in at the page; returns their sessions.
 fn sign_in(gate: &Gate, names: &[&str]) -> (BTreeMap<String, Session>, Script) {
+    sign_in_at(gate, names, Value::Null)
+}
+
+/// The same at one of several issuers.
+fn sign_in_at(gate: &Gate, names: &[&str], issuer: Value) -> (BTreeMap<String, Session>, Script) {
     let url = format!("http://127.0.0.1:{}/", gate.port);
-    let job = json!({"url": url, "names": names});
+    let job = json!({"url": url, "names": names, "issuer": issuer});
     let mut script = Script::start(&real().unwrap(), "console_sign_in.mjs", &job);
     script.event("done");
     let text = |event: &Value, key: &str| event[key].as_str().unwrap().to_owned();
@@ -289,13 +308,7 @@ fn a_person_decides_under_their_own_name_and_loses_the_right_with_the_role() {
 
     // A role that the config takes away is gone at once.
     let path = gate.data.file("toolgate.toml");
-    let text = fs::read_to_string(&path).unwrap();
-    let text = text.replace(
-        "approver = [\"group:oncall\"]",
-        "approver = [\"group:other\"]",
-    );
-    fs::write(&path, text).unwrap();
-    gate.cli(&["reload"]);
+    take_role(&gate);
     until("the role is gone", SOON, || {
         (approver.post(gate.port, "status", &json!({})).0 == 403).then_some(())
     });
@@ -365,4 +378,119 @@ fn each_entry_of_groups_needs_a_person_of_its_own() {
         .filter(|record| record["ev"] == "approval" && record["issuer"] == "corp");
     let who: Vec<&str> = yes.map(|record| record["who"].as_str().unwrap()).collect();
     assert_eq!(who, ["corp:app", "corp:ops"]);
+}
+
+/// Takes the role of approvers away, and lets the gateway read its config again.
+fn take_role(gate: &Gate) {
+    let path = gate.data.file("toolgate.toml");
+    let text = fs::read_to_string(&path).unwrap();
+    let text = text.replace("[\"group:oncall\"]", "[\"group:other\"]");
+    fs::write(&path, text).unwrap();
+    gate.cli(&["reload"]);
+}
+
+#[test]
+fn a_token_of_another_issuer_signs_nobody_in() {
+    let (Some(corp), Some(_)) = (issuer(), browser()) else {
+        return;
+    };
+    // A server that a person may sign in at, and that hands out a token that the other one gave the owner.
+    let stolen = format!("{}/of/own?{RESOURCE}", corp.url);
+    let Some(rogue) = Issuer::with(&json!({"people": {}, "hands_out": stolen})) else {
+        return;
+    };
+    let more = format!(
+        "[auth.issuer.rogue]\nurl = \"{}\"\nsign_in = {{ client_id = \"app\", scopes = [\"demo:read\"] }}\n",
+        rogue.url
+    );
+    let owners = config(&corp).replace("\"group:admins\"", "\"group:admins\", \"rogue:own\"");
+    let gate = Setup::fast_demo(&(owners + &more)).start();
+    let (sessions, script) = sign_in_at(&gate, &["mal"], json!("rogue"));
+    assert!(sessions.is_empty());
+    let refused = script.seen("refused")[0]["text"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    println!("refused: {refused}");
+    // Its own issuer accepts that token, so the reason is the issuer.
+    let (sessions, _) = sign_in_at(&gate, &["own"], json!("corp"));
+    assert_eq!(
+        sessions["own"].post(gate.port, "config/get", &json!({})).0,
+        200
+    );
+    let signed_in = gate.audit();
+    let signed_in = signed_in.iter().filter(|r| r["ev"] == "console.sign_in");
+    assert_eq!(signed_in.count(), 1);
+}
+
+#[test]
+fn a_lost_role_ends_the_push_messages_and_the_event_stream_of_its_person() {
+    let (Some(issuer), Some(_)) = (issuer(), browser()) else {
+        return;
+    };
+    let Some(mut receivers) = Receivers::start(json!({})) else {
+        return;
+    };
+    let entry = format!(
+        "[[notify]]\nname = \"phones\"\nchannel = \"web_push\"\ncontact = \"mailto:ops@example.com\"\npush_origins = [\"{}\"]\n",
+        receivers.http
+    );
+    let gate = Setup::fast_demo(&(config(&issuer) + &entry)).start();
+    let (sessions, _) = sign_in(&gate, &["app", "own"]);
+    let (approver, owner) = (&sessions["app"], &sessions["own"]);
+    let endpoint = format!("{}/push/phone", receivers.http);
+    let subscription = json!({"endpoint": endpoint, "keys": receivers.keys});
+    assert_eq!(
+        approver.post(gate.port, "push/subscribe", &subscription).0,
+        200
+    );
+    let (_, listed) = owner.post(gate.port, "push/subscriptions", &json!({}));
+    assert_eq!(listed[0]["person"], "corp:app", "{listed}");
+
+    let mut stream = TcpStream::connect(("127.0.0.1", gate.port)).unwrap();
+    stream.set_read_timeout(Some(SOON)).unwrap();
+    let asks = approver.request(gate.port, "GET", "events", &json!({}));
+    stream.write_all(&asks).unwrap();
+    let mut seen = String::new();
+    let mut buffer = [0; 16 * 1024];
+    while !seen.contains("\"rights\"") {
+        let read = stream.read(&mut buffer).unwrap();
+        seen += &String::from_utf8_lossy(&buffer[..read]);
+    }
+
+    let port = gate.port;
+    let token = issuer.token("agent.ES256", "demo:read");
+    let request = |name: &'static str| {
+        let bearer = bearer(&token);
+        let call = std::thread::spawn(move || {
+            call(
+                port,
+                &bearer,
+                "demo_note",
+                json!({"name": name, "text": "t"}),
+            )
+        });
+        (gate.pending(), call)
+    };
+    let (id, first) = request("first");
+    receivers.got("web_push", &id);
+    gate.cli(&["deny", &id, "-m", "no"]);
+    first.join().unwrap();
+
+    take_role(&gate);
+    // The stream ends; with it open, this read would not.
+    let mut rest = Vec::new();
+    stream.read_to_end(&mut rest).unwrap();
+    let (id, second) = request("second");
+    gate.cli(&["deny", &id, "-m", "no"]);
+    second.join().unwrap();
+    until("the message is not sent", SOON, || {
+        let failed = |record: &Value| {
+            record["ev"] == "notify"
+                && record["approval"] == id.as_str()
+                && record["state"] == "failed"
+        };
+        gate.audit().iter().any(failed).then_some(())
+    });
+    assert_eq!(receivers.count("web_push"), 1);
 }

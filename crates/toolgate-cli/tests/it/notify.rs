@@ -4,7 +4,7 @@ mod phone;
 
 use crate::help::{
     Gate, LONG, Modern, Response, SOON, Script, Setup, TempDir, browser, message_of, raw, real,
-    request, send, until,
+    request, send, shot, until,
 };
 use base64::{Engine, engine::general_purpose::STANDARD};
 use ring::hmac;
@@ -21,15 +21,15 @@ use toolgate_protocol::hex;
 const WEBHOOK_SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 const SLACK_SECRET: &str = "slack-signing-secret-0123456789";
 
-struct Receivers {
+pub(crate) struct Receivers {
     script: Script,
-    http: String,
+    pub(crate) http: String,
     smtp: String,
-    keys: Value,
+    pub(crate) keys: Value,
 }
 
 impl Receivers {
-    fn start(more: Value) -> Option<Receivers> {
+    pub(crate) fn start(more: Value) -> Option<Receivers> {
         let mut job = json!({"secret": WEBHOOK_SECRET});
         job.as_object_mut()
             .unwrap()
@@ -45,7 +45,7 @@ impl Receivers {
     }
 
     /// Waits for a message on a channel that contains a text.
-    fn got(&mut self, channel: &str, holds: &str) -> Value {
+    pub(crate) fn got(&mut self, channel: &str, holds: &str) -> Value {
         self.got_where(|got| {
             got["channel"] == channel && got["message"].to_string().contains(holds)
         })
@@ -56,6 +56,12 @@ impl Receivers {
         self.got_where(|got| {
             got["message"]["topic"] == topic && got["message"].to_string().contains(holds)
         })
+    }
+
+    /// Returns how many messages came on a channel so far.
+    pub(crate) fn count(&self, channel: &str) -> usize {
+        let seen = self.script.seen("got").into_iter();
+        seen.filter(|got| got["channel"] == channel).count()
     }
 
     fn got_where(&mut self, pick: impl Fn(&Value) -> bool) -> Value {
@@ -564,4 +570,67 @@ fn a_browser_gets_a_push_message_whose_click_opens_the_request_and_decides_nothi
     assert_eq!(gate.inbox(), std::slice::from_ref(&id), "still undecided");
     gate.cli(&["deny", &id, "-m", "no"]);
     call.join().unwrap();
+}
+
+#[test]
+fn a_person_sends_test_messages_and_removes_a_subscribed_browser_on_the_page() {
+    let (Some(real), Some(_)) = (real(), browser()) else {
+        return;
+    };
+    let Some(mut receivers) = Receivers::start(json!({})) else {
+        return;
+    };
+    let http = receivers.http.clone();
+    let gate = receivers.gate(&format!(
+        "[[notify]]\nname = \"hook\"\nchannel = \"webhook\"\nurl = \"{http}/webhook\"\nsecret = {{ env = \"WEBHOOK\" }}\n\
+         [[notify]]\nname = \"closed\"\nchannel = \"ntfy\"\nurl = \"http://127.0.0.1:9/alerts\"\n\
+         [[notify]]\nname = \"phones\"\nchannel = \"web_push\"\ncontact = \"mailto:ops@example.com\"\npush_origins = [\"{http}\"]\n"
+    ));
+    receivers.subscribe(&gate, "phone");
+    let see = |at: &str, holds: &str| json!({"do": "see", "at": at, "holds": holds});
+    let click = |at: &str| json!({"do": "click", "at": at});
+    let steps = json!([
+        {"do": "go", "to": "#/notifications"},
+        see("[data-notification=hook][data-last=none]", "none since the gateway started"),
+        click("[data-notification=hook] [data-act=test-notification]"),
+        see("[data-notification=hook][data-last=sent]", "sent"),
+        click("[data-notification=phones] [data-act=test-notification]"),
+        see("[data-notification=phones][data-last=sent]", "sent"),
+        click("[data-notification=closed] [data-act=test-notification]"),
+        see("[data-notification=closed][data-last=failed]", "failed"),
+        see("#view-notifications [role=alert]", "The test message of closed was not sent"),
+        see("[data-subscription]", "ann"),
+        {"do": "shot", "path": shot("notifications.png")},
+        click("[data-act=remove-subscription]"),
+        see("[data-subscriptions]", "No browser is subscribed"),
+        click("[data-notification=phones] [data-act=test-notification]"),
+        see("[data-notification=phones][data-last=failed]", "no browser is subscribed"),
+    ]);
+    let mut page = Script::browser(&real, &gate.console(), steps);
+    page.event("done");
+    // The browser reports the two test messages that were not sent, and nothing else.
+    let errors = page.seen("page_error");
+    let conflict = |error: &&Value| error["text"].as_str().unwrap().contains("409");
+    assert!(
+        errors.len() == 2 && errors.iter().all(conflict),
+        "{errors:?}"
+    );
+    let hook = receivers.got("webhook", "notification.test");
+    assert_eq!(hook["message"]["data"]["name"], "hook", "{hook}");
+    receivers.got(
+        "web_push",
+        "Messages of the notification phones arrive here",
+    );
+    // No request is decided or invented by a test, and the audit log has each.
+    assert!(gate.inbox().is_empty());
+    let records = gate.audit();
+    let tests = records
+        .iter()
+        .filter(|r| r["ev"] == "notify" && r["test"] == true);
+    assert_eq!(
+        tests
+            .map(|r| r["state"].as_str().unwrap())
+            .collect::<Vec<_>>(),
+        ["sent", "sent", "failed", "failed"]
+    );
 }

@@ -18,6 +18,7 @@ import { page as keys } from "./view-keys.js";
 import { page as signIns } from "./view-sign-ins.js";
 import { page as tasks } from "./view-tasks.js";
 import { page as audit } from "./view-audit.js";
+import { page as notifications } from "./view-notifications.js";
 import { page as settings } from "./view-settings.js";
 
 const $ = (id) => document.getElementById(id);
@@ -33,7 +34,7 @@ const GROUPS = [
   ["Now", [overview, inbox, calls, tasks]],
   ["Offered", [tools, servers, changes, signIns]],
   ["Allowed", [rules, grants, callers, keys]],
-  ["Record", [audit, settings]],
+  ["Record", [audit, notifications, settings]],
 ];
 const PAGES = GROUPS.flatMap(([, pages]) => pages);
 let current = PAGES[0];

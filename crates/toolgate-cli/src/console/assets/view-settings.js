@@ -4,6 +4,7 @@ import { state, post, on } from "./api.js";
 import { h, t, put, attr, button, plural, pageRoot, textBox } from "./dom.js";
 import { timeTag } from "./time.js";
 import { configChange, versionList } from "./config-change.js";
+import { loadSessions, sessions } from "./sessions.js";
 
 const root = pageRoot("settings", "Settings");
 const error = h("p", { class: "error", role: "alert", hidden: true });
@@ -19,7 +20,7 @@ const reload = button("Read the file again", { "data-act": "reload" }, async () 
   load();
 });
 const undo = h("div", {});
-root.append(error, h("section", { class: "panel-box" }, h("h3", {}, "Config"), facts, notes, h("div", { class: "row" }, change, reload)), box, h("section", { class: "panel-box" }, h("h3", {}, "Versions that were in force"), undo));
+root.append(h("div", { class: "stack" }, error, h("section", { class: "panel-box" }, h("h3", {}, "Config"), facts, notes, h("div", { class: "row" }, change, reload)), box, h("section", { class: "panel-box" }, h("h3", {}, "Versions that were in force"), undo), sessions));
 
 let config = null, editing = false;
 const tell = (text) => { put(error, text ?? ""); attr(error, "hidden", !text); };
@@ -30,6 +31,7 @@ async function load() {
   if (!res.ok) return;
   config = { ...JSON.parse(res.text), time: timeTag };
   draw();
+  loadSessions();
 }
 
 function draw() {

@@ -8,7 +8,7 @@ use crate::timestamp::millis;
 use ring::digest::{SHA256, digest};
 use serde_json::{Value, json};
 use std::sync::Arc;
-use toolgate_auth::jose;
+use toolgate_auth::{Url, jose};
 use toolgate_policy::{StateRow, StateStore, WritePrecondition};
 use toolgate_protocol::hex;
 
@@ -82,6 +82,30 @@ impl PushSubscriptions {
     /// The state cannot be written.
     pub(crate) async fn remove_endpoint(&self, endpoint: &str) -> Result<(), String> {
         self.write(&id_of(endpoint), None).await
+    }
+
+    /// Returns the subscribed browsers, oldest first, without their secrets: the address at the push service is one.
+    pub(crate) fn summaries(&self) -> Value {
+        let mut rows = self.store.entries(SUBSCRIPTIONS_TABLE);
+        rows.sort_by_key(|row| row.value["created"].as_u64());
+        let rows = rows.iter().filter_map(|row| {
+            let endpoint = Url::parse(&read(&row.value)?.endpoint).ok()?;
+            json!({"id": row.key, "person": row.value["person"], "issuer": row.value["attested"]["issuer"],
+                "service": endpoint.origin(), "created": row.value["created"]})
+            .into()
+        });
+        rows.collect::<Value>()
+    }
+
+    /// Removes the subscription with this id of the list.
+    ///
+    /// # Errors
+    /// No subscription has the id, or the state cannot be written.
+    pub(crate) async fn remove_listed(&self, id: &str) -> Result<(), String> {
+        match self.store.row(SUBSCRIPTIONS_TABLE, id) {
+            Some(_) => self.write(id, None).await,
+            None => Err("there is no such subscription; it may have ended".to_owned()),
+        }
     }
 
     /// Returns all subscriptions; malformed rows count as none.

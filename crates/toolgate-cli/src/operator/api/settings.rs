@@ -2,7 +2,7 @@
 
 use super::{ActionError, ActionResult, OperatorApi, action_input::ActionInput};
 use crate::{
-    config::{Config, ConfigRule, ConfigSource},
+    config::{Config, ConfigRule, ConfigSource, NameGlob},
     config_edit::{ConfigDocument, MaskedConfig},
     config_versions::ConfigVersion,
     file_diff::{LineChanges, unified_diff},
@@ -359,13 +359,8 @@ impl RuleEffect {
 }
 
 fn rule_json(rule: &ConfigRule) -> Value {
-    let globs = |all: &[crate::config::NameGlob]| {
-        all.iter()
-            .map(|glob| glob.as_str().to_owned())
-            .collect::<Vec<_>>()
-    };
     json!({
-        "line": rule.line, "tools": globs(&rule.tools), "callers": globs(&rule.callers), "except": globs(&rule.except),
+        "line": rule.line, "tools": NameGlob::texts(&rule.tools), "callers": NameGlob::texts(&rule.callers), "except": NameGlob::texts(&rule.except),
         "when": rule.condition.as_ref().map(toolgate_policy::CelCondition::as_str), "action": rule.action.as_str(),
         "rate": rule.rate.as_ref().map(ToString::to_string), "approvals": rule.approvals.as_ref().map(|needs| needs.approvers()),
         "approval_groups": rule.approvals.as_ref().map(|needs| &needs.groups),

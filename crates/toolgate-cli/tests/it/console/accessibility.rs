@@ -101,8 +101,16 @@ fn pages(request: &str, destructive: &str) -> Vec<(&'static str, Value)> {
             ]),
         ),
         (
+            "notifications",
+            json!([go("#/notifications"), see("[data-notification]")]),
+        ),
+        (
             "settings",
-            json!([go("#/settings"), see("#view-settings [data-version]")]),
+            json!([
+                go("#/settings"),
+                see("#view-settings [data-version]"),
+                see("[data-session]")
+            ]),
         ),
         (
             "freeze",

@@ -86,6 +86,7 @@ fn text_of_servers_and_callers_is_inert_on_every_page() {
         ("#/callers", "#view-callers tbody tr"),
         ("#/keys", "#view-keys h2"),
         ("#/audit", "[data-record]"),
+        ("#/notifications", "#view-notifications h2"),
         ("#/settings", "#view-settings [data-version]"),
     ];
     for (to, at) in pages {

@@ -4,8 +4,8 @@ use super::{call, note};
 use crate::help::{Gate, Modern, Script, Setup, browser, real, shot};
 use serde_json::{Value, json};
 
-const RULES: &str =
-    "[[rule]]\ntools = [\"demo.add\"]\nwhen = \"args.a == 13\"\naction = \"deny\"\n";
+const RULES: &str = "[[rule]]\ntools = [\"demo.add\"]\nwhen = \"args.a == 13\"\naction = \"deny\"\n\
+     [[notify]]\nname = \"pictures\"\nchannel = \"desktop\"\ntools = [\"demo.picture\"]\n";
 
 /// Six calls of `add`, two that a rule denies, one with invalid arguments, and three that a person approves.
 pub(super) fn busy_gate() -> Gate {
