@@ -1,9 +1,12 @@
 //! Static files of the console, embedded in the program and compressed when first requested.
+//!
+//! The page loads its scripts and styles below `/console/VERSION/`, where VERSION is a digest of all files. A browser keeps
+//! these without asking again. The page itself, and files that have a fixed address, are asked for each time.
 
 use bytes::Bytes;
 use flate2::{Compression, write::GzEncoder};
 use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
-use ring::digest::{SHA256, digest};
+use ring::digest::{Context, SHA256, digest};
 use std::{
     io::Write,
     sync::{LazyLock, OnceLock},
@@ -19,8 +22,9 @@ struct StaticFile {
     prepared: OnceLock<PreparedFile>,
 }
 
-/// Compressed form of a file, and its entity tag.
+/// File as it is sent, its compressed form, and its entity tag.
 struct PreparedFile {
+    text: Bytes,
     /// `None` if compression fails or does not help.
     gzip: Option<Bytes>,
     etag: String,
@@ -98,16 +102,46 @@ static STATIC_FILES: LazyLock<Vec<StaticFile>> = files! {
 const CONSOLE_CSP: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data: blob:; \
                       media-src blob:; manifest-src 'self'; worker-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
+/// Scripts that the page of the console does not load.
+const SEPARATE_SCRIPTS: [&str; 3] = ["own-sign-in.js", "signed-in.js", "sw.js"];
+
+/// Digest of all files, which is a part of the addresses of scripts and styles.
+static VERSION: LazyLock<String> = LazyLock::new(|| {
+    let mut context = Context::new(&SHA256);
+    for file in STATIC_FILES.iter() {
+        context.update(file.text.as_bytes());
+    }
+    hex::encode(&context.finish().as_ref()[..8])
+});
+
 impl StaticFile {
     fn prepared(&self) -> &PreparedFile {
-        self.prepared.get_or_init(|| PreparedFile {
-            gzip: compress(self.text.as_bytes()),
-            etag: format!(
-                "\"{}\"",
-                hex::encode(&digest(&SHA256, self.text.as_bytes()).as_ref()[..12])
-            ),
+        self.prepared.get_or_init(|| {
+            let text = match self.name {
+                "index.html" => Bytes::from(index_text(self.text)),
+                _ => Bytes::from_static(self.text.as_bytes()),
+            };
+            let tag = digest(&SHA256, &text);
+            PreparedFile {
+                gzip: compress(&text),
+                etag: format!("\"{}\"", hex::encode(&tag.as_ref()[..12])),
+                text,
+            }
         })
     }
+}
+
+/// Returns the page of the console with the addresses of its files. It names all scripts, so a browser fetches them at
+/// once, and not as each script imports the next ones.
+fn index_text(template: &str) -> String {
+    let scripts = STATIC_FILES.iter().map(|file| file.name);
+    let scripts = scripts.filter(|name| name.ends_with(".js") && !SEPARATE_SCRIPTS.contains(name));
+    let preloads: Vec<String> = scripts
+        .map(|name| format!("<link rel=\"modulepreload\" href=\"/console/{{version}}/{name}\">"))
+        .collect();
+    template
+        .replace("{modules}", &preloads.join("\n"))
+        .replace("{version}", &VERSION)
 }
 
 fn compress(bytes: &[u8]) -> Option<Bytes> {
@@ -117,8 +151,16 @@ fn compress(bytes: &[u8]) -> Option<Bytes> {
     (packed.len() < bytes.len()).then(|| packed.into())
 }
 
-/// Returns the response to a request of a static file by name.
+/// Returns the response to a request of a static file by name, or by version and name.
 pub(crate) fn find_file(name: &str, request: &HeaderMap) -> Option<Response<Body>> {
+    let (name, caching) = match name.split_once('/') {
+        Some((version, name)) if *version == *VERSION => {
+            (name, "public, max-age=31536000, immutable")
+        }
+        // The page of another version of the gateway must not mix its scripts with these.
+        Some(_) => return None,
+        None => (name, "no-cache"),
+    };
     let file = STATIC_FILES.iter().find(|file| file.name == name)?;
     let prepared = file.prepared();
     let gzip = prepared.gzip.as_ref().filter(|_| accepts_gzip(request));
@@ -127,7 +169,7 @@ pub(crate) fn find_file(name: &str, request: &HeaderMap) -> Option<Response<Body
     let body = match (unchanged, gzip) {
         (true, _) => Body::full(""),
         (false, Some(gzip)) => Body::full(gzip.clone()),
-        (false, None) => Body::full(file.text),
+        (false, None) => Body::full(prepared.text.clone()),
     };
     let mut response = Response::new(body);
     if unchanged {
@@ -138,7 +180,7 @@ pub(crate) fn find_file(name: &str, request: &HeaderMap) -> Option<Response<Body
         (header::CONTENT_TYPE, file.media_type),
         (header::CONTENT_SECURITY_POLICY, CONSOLE_CSP),
         (header::REFERRER_POLICY, "no-referrer"),
-        (header::CACHE_CONTROL, "no-cache"),
+        (header::CACHE_CONTROL, caching),
         (header::VARY, "accept-encoding"),
     ];
     for (name, value) in fixed {
@@ -209,6 +251,33 @@ mod tests {
         assert!(!plain.headers().contains_key(header::CONTENT_ENCODING));
         let text = plain.into_body().collect().await.unwrap().to_bytes();
         assert_eq!(text, include_str!("assets/app.js"));
+    }
+
+    #[test]
+    fn a_browser_keeps_scripts_of_this_version_and_gets_none_of_another() {
+        let cached = |name: &str| {
+            let response = find_file(name, &HeaderMap::new())?;
+            Some(
+                response.headers()[header::CACHE_CONTROL]
+                    .to_str()
+                    .unwrap()
+                    .to_owned(),
+            )
+        };
+        let page = index_text(include_str!("assets/index.html"));
+        assert!(!page.contains('{'), "{page}");
+        let loaded: Vec<&str> = page
+            .split('"')
+            .filter_map(|part| part.strip_prefix("/console/"))
+            .filter(|name| name.contains('/'))
+            .collect();
+        assert!(loaded.len() > 40, "{loaded:?}");
+        for name in loaded {
+            assert!(cached(name).unwrap().contains("immutable"), "{name}");
+        }
+        assert_eq!(cached("index.html").unwrap(), "no-cache");
+        assert_eq!(cached("sw.js").unwrap(), "no-cache");
+        assert_eq!(cached("0123456789abcdef/app.js"), None);
     }
 
     /// Files that the page loads have to be in the table, or a part of the console is missing.

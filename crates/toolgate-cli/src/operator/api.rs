@@ -124,36 +124,42 @@ impl OperatorApi {
 
     /// Returns the full state as JSON.
     pub(crate) async fn snapshot(&self) -> Value {
-        self.collect_notes().await;
-        let mut all = json!({
-            "version": env!("CARGO_PKG_VERSION"), "endpoint": self.endpoint.as_deref().unwrap_or("stdio"), "data": self.data,
-            "now": millis(SystemTime::now()), "servers": self.server_status(), "issuers": self.issuers(),
-            "calls": self.feed.json(), "pending": self.detailed_requests(), "grants": self.grants(),
-            "freezes": self.freezes(), "keys": self.key_list(), "tasks": self.tasks(),
-            "policy": self.reloader.status(), "pins": self.open_pins(), "record": self.audit_status(), "disk": self.disk_status(),
-        });
+        let mut all = self.common_state().await;
+        for (name, value) in [
+            ("calls", self.feed.json()),
+            ("pending", self.detailed_requests()),
+            ("pins", self.open_pins()),
+        ] {
+            all[name] = value;
+        }
         for (name, kinds) in ITEM_LISTS {
             all[name] = self.list_items(kinds).await;
         }
         all
     }
 
-    /// Returns the state that a page of the console begins with.
+    /// Returns the state that a page of the console begins with. Pages read the lists of items and pins only while they
+    /// show them.
     pub(crate) async fn page_state(&self, page: u64) -> Value {
-        let mut all = self.snapshot().await;
+        let mut all = self.common_state().await;
         all["page"] = json!(page);
         all["calls"] = self.feed.rows();
         all["pending"] = self.listed_requests();
         all["presence"] = self.presence.json();
-        // Pages read the lists of items and pins only while they show them.
-        for name in ["tools", "resources", "prompts", "pins"] {
-            if let Some(all) = all.as_object_mut() {
-                all.remove(name);
-            }
-        }
         all["items"] = self.item_counts().await;
         all["pinned"] = self.pin_counts();
         all
+    }
+
+    /// Returns the parts of the state that are short, whatever goes on.
+    async fn common_state(&self) -> Value {
+        self.collect_notes().await;
+        json!({
+            "version": env!("CARGO_PKG_VERSION"), "endpoint": self.endpoint.as_deref().unwrap_or("stdio"), "data": self.data,
+            "now": millis(SystemTime::now()), "servers": self.server_status(), "issuers": self.issuers(),
+            "grants": self.grants(), "freezes": self.freezes(), "keys": self.key_list(), "tasks": self.tasks(),
+            "policy": self.reloader.status(), "record": self.audit_status(), "disk": self.disk_status(),
+        })
     }
 
     /// Executes an action.
