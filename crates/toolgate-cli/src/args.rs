@@ -567,9 +567,21 @@ pub(crate) enum AuditCommand {
         /// Default: `checkpoints` in the data directory, and the mirrors that the audit log names.
         #[arg(long, value_name = "PATH")]
         checkpoints: Vec<PathBuf>,
+        /// Verify the logs of all gateways that share a store
+        ///
+        /// Each gateway copies its checkpoints into the store. A chain that is in none of the logs is reported. FILE is
+        /// what `toolgate audit checkpoints` printed, before the logs were copied; without it, the store of the config
+        /// is read.
+        #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
+        fleet: Option<Option<PathBuf>>,
+        /// Data directory of another gateway, or a copy of it; can be repeated
+        #[arg(long, value_name = "DATA", requires = "fleet")]
+        log: Vec<PathBuf>,
         #[command(flatten)]
         json: JsonOption,
     },
+    /// Print the last checkpoint of each chain of all gateways that share the store, as lines of JSON
+    Checkpoints,
     /// Acknowledge damage to the audit log
     ///
     /// Damage that the start or a checkpoint found makes `toolgate status` fail until you acknowledge it.

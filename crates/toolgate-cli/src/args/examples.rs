@@ -224,7 +224,9 @@ toolgate audit search --caller key:ci --decision deny --json"),
 toolgate audit export --format ocsf --cursor export.cursor"),
     ("audit verify", "\
 toolgate audit verify
-toolgate audit verify --checkpoints /mnt/mirror/checkpoints"),
+toolgate audit verify --checkpoints /mnt/mirror/checkpoints
+toolgate audit verify --fleet --log /mnt/gate-2 --log /mnt/gate-3"),
+    ("audit checkpoints", "toolgate audit checkpoints > checkpoints.jsonl"),
     ("audit acknowledge", "toolgate audit acknowledge"),
     ("audit key", "toolgate audit key"),
 ];

@@ -4,7 +4,7 @@ mod formats;
 mod verify_output;
 
 pub(crate) use formats::{number, text};
-pub(crate) use verify_output::VerifyOutput;
+pub(crate) use verify_output::{FleetVerifyOutput, VerifyOutput};
 
 use crate::args::ExportFormat;
 use toolgate_journal::read::SegmentLine;

@@ -1,8 +1,9 @@
 //! Result of a verification, as `toolgate audit verify --json` prints it.
 
+use crate::fleet::CopiedCheckpoint;
 use schemars::JsonSchema;
 use serde::Serialize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use toolgate_journal::verify::{AuditReport, AuditVerdict, ChainReport};
 
 /// Verification of an audit log.
@@ -20,6 +21,52 @@ pub(crate) struct VerifyOutput {
     mac_key_exchanged: Option<bool>,
     /// Chains, the oldest first.
     chains: Vec<ChainOutput>,
+}
+
+/// Verification of the audit logs of all gateways that share a store.
+#[derive(Clone, Debug, JsonSchema, Serialize)]
+pub(crate) struct FleetVerifyOutput {
+    /// `intact`, `broken` or `cannot_tell`; the exit code is 0, 1 or 3.
+    verdict: &'static str,
+    /// Audit logs, that of this data directory first.
+    logs: Vec<LogOutput>,
+    /// Chains that are in none of the logs.
+    missing: Vec<CopiedCheckpoint>,
+}
+
+/// Verification of one of several audit logs.
+#[derive(Clone, Debug, JsonSchema, Serialize)]
+pub(crate) struct LogOutput {
+    /// Audit log directory.
+    dir: PathBuf,
+    #[serde(flatten)]
+    report: VerifyOutput,
+}
+
+impl FleetVerifyOutput {
+    pub(crate) fn new<'a>(
+        verdict: AuditVerdict,
+        logs: impl Iterator<Item = (&'a Path, &'a AuditReport)>,
+        missing: Vec<CopiedCheckpoint>,
+    ) -> FleetVerifyOutput {
+        let logs = logs.map(|(dir, report)| LogOutput {
+            dir: dir.to_owned(),
+            report: VerifyOutput::new(report),
+        });
+        FleetVerifyOutput {
+            verdict: verdict_word(verdict),
+            logs: logs.collect(),
+            missing,
+        }
+    }
+}
+
+fn verdict_word(verdict: AuditVerdict) -> &'static str {
+    match verdict {
+        AuditVerdict::Intact => "intact",
+        AuditVerdict::Broken => "broken",
+        _ => "cannot_tell",
+    }
 }
 
 /// Verification of a chain.
@@ -72,11 +119,7 @@ pub(crate) struct FaultOutput {
 impl VerifyOutput {
     pub(crate) fn new(report: &AuditReport) -> VerifyOutput {
         VerifyOutput {
-            verdict: match report.verdict() {
-                AuditVerdict::Intact => "intact",
-                AuditVerdict::Broken => "broken",
-                _ => "cannot_tell",
-            },
+            verdict: verdict_word(report.verdict()),
             has_mirror: report.has_mirror,
             unreadable_lines: report.unreadable_lines,
             foreign_lines: report.foreign_lines,

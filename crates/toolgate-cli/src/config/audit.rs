@@ -155,9 +155,14 @@ impl AuditSettings {
         options.retain_age = self.keep_days.map(days);
         options.retain_bytes = self.keep_bytes;
         options.suspend_retention = self.hold;
-        let place = self.checkpoints.clone();
-        options.checkpoint_mirror = Some(place.unwrap_or_else(|| data.join("checkpoints")));
+        options.checkpoint_mirror = Some(self.checkpoint_mirror(data));
         options
+    }
+
+    /// Returns the checkpoint mirror of a data directory.
+    pub(crate) fn checkpoint_mirror(&self, data: &Path) -> PathBuf {
+        let place = self.checkpoints.clone();
+        place.unwrap_or_else(|| data.join("checkpoints"))
     }
 }
 

@@ -1,10 +1,12 @@
 //! Other gateways of a shared store: who they are, and requests that only one of them can answer.
 //!
 //! - `members`: the gateways that live, with their addresses and config digests.
+//! - `checkpoint_copies`: the checkpoints of all audit logs, for `toolgate audit verify --fleet`.
 //! - `sessions`: the sessions of all gateways, so that another one continues them.
 //! - `peer_client`, `peer_server`: forwarded requests, over TLS with certificates on both sides.
 //! - `pki`: certificates of a private authority, for `toolgate store pki`.
 
+mod checkpoint_copies;
 mod members;
 mod peer_client;
 mod peer_server;
@@ -13,6 +15,8 @@ pub(crate) mod pki;
 mod router;
 mod sessions;
 
+use checkpoint_copies::CheckpointCopies;
+pub(crate) use checkpoint_copies::{CopiedCheckpoint, copied_checkpoints};
 use members::FleetMembers;
 use peer_client::PeerClient;
 pub(crate) use peer_server::{ForwardedRequestHandler, PeerListener};

@@ -1,13 +1,13 @@
 //! Routing of requests to the gateway that has their session.
 
 use super::{
-    FleetMembers, FleetSessions, PeerClient, PeerListener, PeerTls, SessionRoute,
+    CheckpointCopies, FleetMembers, FleetSessions, PeerClient, PeerListener, PeerTls, SessionRoute,
     peer_client::ForwardError,
 };
 use crate::{config::StoreSettings, proxy::ClientConnection, responses::text_response};
 use http::{Request, Response, StatusCode};
 use hyper::body::Incoming;
-use std::{sync::Arc, time::Duration};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 use toolgate::edge::http::Body;
 use toolgate_policy::StateStore;
 
@@ -29,6 +29,7 @@ pub(crate) struct Forwarded;
 pub(crate) struct GatewayFleet {
     pub(crate) members: Arc<FleetMembers>,
     pub(crate) sessions: Arc<FleetSessions>,
+    copies: CheckpointCopies,
     client: Option<PeerClient>,
 }
 
@@ -41,6 +42,7 @@ impl GatewayFleet {
         settings: &StoreSettings,
         policy: &str,
         store: Arc<dyn StateStore>,
+        checkpoint_mirror: PathBuf,
         max_session_age: Duration,
     ) -> Result<(GatewayFleet, Option<PeerListener>), String> {
         let peers = settings.peers.as_ref();
@@ -50,13 +52,16 @@ impl GatewayFleet {
             None => None,
         };
         let advertise = peers.map(|peers| peers.advertise.clone());
-        let members = FleetMembers::new(store.clone(), advertise, settings.gateways);
+        let members = FleetMembers::new(store.clone(), advertise.clone(), settings.gateways);
+        let gateway = advertise.unwrap_or_else(|| members.tag().to_owned());
+        let copies = CheckpointCopies::new(store.clone(), checkpoint_mirror, gateway);
         let members = Arc::new(members);
         members.renew(policy).await;
         let sessions = FleetSessions::new(store, members.clone(), max_session_age);
         let fleet = GatewayFleet {
             members,
             sessions: Arc::new(sessions),
+            copies,
             client: tls.map(PeerClient::new),
         };
         Ok((fleet, listener))
@@ -111,7 +116,11 @@ impl GatewayFleet {
 
     /// Keeps the membership and the sessions up to date. Never returns.
     pub(crate) async fn follow(&self, policy: impl Fn() -> String) {
-        tokio::join!(self.members.follow(policy), self.sessions.sweep());
+        tokio::join!(
+            self.members.follow(policy),
+            self.sessions.sweep(),
+            self.copies.follow()
+        );
     }
 }
 

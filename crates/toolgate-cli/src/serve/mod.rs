@@ -187,7 +187,9 @@ async fn serve(
         Some(_) => {
             let policy = start.config.hash.clone().unwrap_or_default();
             let age = Duration::from_secs(start.config.limits.session_max_seconds);
-            let joined = GatewayFleet::join(&start.config.store, &policy, store.clone(), age);
+            let mirror = start.config.audit.checkpoint_mirror(&start.data);
+            let joined =
+                GatewayFleet::join(&start.config.store, &policy, store.clone(), mirror, age);
             Some(joined.await?)
         }
         None => None,

@@ -4,6 +4,7 @@ use crate::help::{
     Gate, LONG, Modern, Response, SOON, Session, Setup, TempDir, answer_of, free_port, output,
     send, toolgate, until,
 };
+use crate::json_outputs::check_output;
 use serde_json::{Value, json};
 use std::{
     path::Path,
@@ -525,4 +526,120 @@ fn a_killed_gateway_loses_no_answered_call() {
         "{kills} kills, {} answered calls, all in the logs",
         answered.iter().sum::<usize>()
     );
+}
+
+/// Verifies the logs of several data directories; returns the exit code and what it printed.
+fn verify_fleet(fleet: &str, config: &Path, logs: &[&Path]) -> (i32, String) {
+    let mut verify = toolgate();
+    verify
+        .args(["audit", "verify", fleet, "--config"])
+        .arg(config);
+    verify.arg("--data").arg(logs[0]);
+    for log in &logs[1..] {
+        verify.arg("--log").arg(log);
+    }
+    let out = verify.output().unwrap();
+    let all = [out.stdout, out.stderr].concat();
+    (
+        out.status.code().unwrap(),
+        String::from_utf8_lossy(&all).into_owned(),
+    )
+}
+
+/// Removes the last record of a log and of its checkpoint mirror.
+fn cut_last_line(file: &Path) {
+    let text = std::fs::read_to_string(file).unwrap();
+    let end = text.trim_end().rfind('\n').unwrap();
+    std::fs::write(file, &text[..=end]).unwrap();
+}
+
+#[test]
+fn verify_fleet_misses_no_chain_and_no_record_that_a_gateway_copied() {
+    let Some(url) = database() else { return };
+    let gates = fleet(&url, "\n[audit]\ncheckpoint_seconds = 1");
+    let folder = TempDir::new("fleet");
+    for gate in &gates {
+        assert_eq!(add(gate, None).status, 200);
+    }
+    let config = gates[0].data.file("toolgate.toml");
+    // All gateways copy a checkpoint that covers their call.
+    let copied = until("all chains are copied", LONG, || {
+        let lines = gates[0].cli(&["audit", "checkpoints", "--config", config.to_str().unwrap()]);
+        let read = |line: &str| serde_json::from_str::<Value>(line).unwrap();
+        let chains: Vec<Value> = lines.lines().map(read).collect();
+        let covered = chains
+            .iter()
+            .filter(|chain| chain["last"].as_u64().unwrap() >= 4);
+        (covered.count() == 3).then_some(lines)
+    });
+    let data: Vec<_> = gates.iter().map(|gate| gate.data.file("state")).collect();
+    let [a, b, c] = &data[..] else { panic!() };
+    let (code, told) = verify_fleet("--fleet", &config, &[a, b, c]);
+    assert_eq!(code, 0, "{told}");
+    assert!(told.contains("3 of 3 chains"), "{told}");
+    let (code, told) = verify_fleet("--fleet", &config, &[a, b]);
+    assert_eq!(code, 3, "{told}");
+    assert!(told.contains("MISSING: no log has the chain"), "{told}");
+    let mut json = toolgate();
+    json.args(["audit", "verify", "--fleet", "--json", "--config"]);
+    json.arg(&config).arg("--data").arg(a).arg("--log").arg(b);
+    let json = String::from_utf8(output(&mut json).stdout).unwrap();
+    let json = check_output("audit verify --fleet", &json).remove(0);
+    assert_eq!(json["verdict"], "cannot_tell");
+    assert_eq!(
+        (
+            json["logs"].as_array().unwrap().len(),
+            json["missing"].as_array().unwrap().len()
+        ),
+        (2, 1)
+    );
+
+    // The list proves the same without the database, also about copies of the logs.
+    let list = folder.write("checkpoints.jsonl", &copied);
+    let list = format!("--fleet={}", list.display());
+    let kept: Vec<Arc<TempDir>> = gates.into_iter().map(Gate::stop).collect();
+    let (code, told) = verify_fleet(&list, &config, &[a, b, c]);
+    assert_eq!(code, 0, "{told}");
+
+    // Whoever removes a chain with its mirror, or cuts both, is found by the list alone.
+    let chain = |data: &Path| {
+        let mirrors = std::fs::read_dir(data.join("checkpoints")).unwrap();
+        let mirror = mirrors.map(|entry| entry.unwrap().path()).next().unwrap();
+        let name = mirror.file_stem().unwrap().to_owned();
+        (mirror, data.join("audit").join(name))
+    };
+    let (mirror, segments) = chain(b);
+    let segment = std::fs::read_dir(&segments).unwrap();
+    let mut segment: Vec<_> = segment.map(|entry| entry.unwrap().path()).collect();
+    segment.retain(|path| path.extension().is_some_and(|end| end == "jsonl"));
+    let whole = std::fs::read_to_string(&segment[0]).unwrap();
+    while std::fs::read_to_string(&segment[0])
+        .unwrap()
+        .lines()
+        .count()
+        > 2
+    {
+        cut_last_line(&segment[0]);
+    }
+    while std::fs::read_to_string(&mirror).unwrap().lines().count() > 1 {
+        cut_last_line(&mirror);
+    }
+    assert!(whole.lines().count() > 4, "{whole}");
+    // The log and its mirror agree, so nothing else finds it.
+    let mut alone = toolgate();
+    alone.args(["audit", "verify", "--data"]).arg(b);
+    let alone = output(&mut alone);
+    assert_eq!(alone.status.code(), Some(0), "{alone:?}");
+    let (code, told) = verify_fleet(&list, &config, &[a, b, c]);
+    assert_eq!(code, 1, "{told}");
+    let (mirror, segments) = chain(c);
+    std::fs::remove_file(mirror).unwrap();
+    std::fs::remove_dir_all(segments).unwrap();
+    let (code, told) = verify_fleet(&list, &config, &[a, c]);
+    assert_eq!(code, 1, "{told}");
+    // A directory that is gone with its key is not found, and named.
+    std::fs::remove_dir_all(c).unwrap();
+    let (code, told) = verify_fleet(&list, &config, &[a, c]);
+    assert_ne!(code, 0, "{told}");
+    drop(kept);
 }

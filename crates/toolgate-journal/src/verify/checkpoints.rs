@@ -86,6 +86,18 @@ impl MirrorCheckpoints {
         Ok(())
     }
 
+    /// Adds the checkpoints of others that a key signed. Without a key, none can be told from those of other logs.
+    pub(super) fn add_witnesses(&mut self, lines: &[String], keys: &[String]) {
+        let records = lines
+            .iter()
+            .filter(|_| !keys.is_empty())
+            .filter_map(|line| RecordLine::parse(line.as_bytes()).ok());
+        for mark in records.filter_map(|record| verify_checkpoint(&record, keys).ok()) {
+            let chain = self.chains.entry(mark.chain).or_default();
+            chain.insert(mark.last, mark.head);
+        }
+    }
+
     pub(super) fn line(&mut self, line: &[u8], keys: &[String]) {
         if line.is_empty() {
             return;

@@ -48,6 +48,8 @@ pub struct AuditCheck {
     /// Checkpoint mirrors: files, or directories of files. Without any, `checkpoints` beside the directory and the
     /// mirrors that the chains name count.
     pub mirrors: Vec<PathBuf>,
+    /// Checkpoints that others kept, as lines of a mirror. Those that a key of the log signed count like a mirror.
+    pub witnesses: Vec<String>,
 }
 
 impl AuditCheck {
@@ -57,6 +59,7 @@ impl AuditCheck {
             dir: dir.into(),
             keys: Vec::new(),
             mirrors: Vec::new(),
+            witnesses: Vec::new(),
         }
     }
 
@@ -86,6 +89,7 @@ impl AuditCheck {
     fn against(&self, mirrors: &[PathBuf], keys: &[String]) -> io::Result<AuditReport> {
         // Read before the chains: otherwise a chain that grows meanwhile would seem to be behind its mirror.
         let mut kept = MirrorCheckpoints::read(mirrors, keys)?;
+        kept.add_witnesses(&self.witnesses, keys);
         let homes = chain_directories(&self.dir, mirrors)?;
         let judge = |home: &PathBuf| verify_chain(home, keys.to_vec(), &mut kept);
         let mut chains: Vec<_> = homes.iter().map(judge).collect();

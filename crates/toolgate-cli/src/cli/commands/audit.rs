@@ -1,6 +1,7 @@
 //! `toolgate audit`: access to the audit log without a running gateway.
 
 mod export;
+mod fleet;
 mod readable;
 mod search;
 
@@ -45,8 +46,24 @@ pub(super) fn run(place: &DataLocation<'_>, data: &Path, audit: &AuditCommand) -
         AuditCommand::Verify {
             key,
             checkpoints,
+            fleet: None,
+            log: _,
             json,
         } => verify(&dir, key, checkpoints, json.json),
+        AuditCommand::Verify {
+            key,
+            checkpoints,
+            fleet: Some(file),
+            log,
+            json,
+        } => {
+            let copied = fleet::checkpoints(place, data, file.as_deref())?;
+            let mut check = AuditCheck::new(&dir);
+            check.keys = key.clone();
+            check.mirrors = checkpoints.clone();
+            fleet::verify(&check, log, &copied, json.json)
+        }
+        AuditCommand::Checkpoints => fleet::list(place, data),
         AuditCommand::Acknowledge => acknowledge(place, data, &dir),
         AuditCommand::Key => {
             let key = public_key(&dir, &FileDisk).map_err(|e| e.to_string())?;
@@ -81,11 +98,7 @@ fn verify(dir: &Path, keys: &[String], places: &[PathBuf], json: bool) -> Result
     let report = match report {
         Ok(report) => report,
         Err(error) => {
-            let dir = dir.display();
-            let why = visible(&error.to_string());
-            eprintln!(
-                "toolgate: cannot read the audit log in {dir} or a checkpoint mirror: {why}; check the directories and their permissions"
-            );
+            eprintln!("toolgate: {}", cannot_read(dir, &error));
             return Ok(ExitCode::from(EXIT_CANNOT_TELL));
         }
     };
@@ -93,11 +106,23 @@ fn verify(dir: &Path, keys: &[String], places: &[PathBuf], json: bool) -> Result
         true => print_json(&VerifyOutput::new(&report))?,
         false => print(&format!("{}\n", visible_lines(&report.to_string())))?,
     };
-    Ok(match report.verdict() {
+    Ok(exit_code(report.verdict()))
+}
+
+fn cannot_read(dir: &Path, error: &io::Error) -> String {
+    format!(
+        "cannot read the audit log in {} or a checkpoint mirror: {}; check the directories and their permissions",
+        dir.display(),
+        visible(&error.to_string())
+    )
+}
+
+fn exit_code(verdict: AuditVerdict) -> ExitCode {
+    match verdict {
         AuditVerdict::Intact => ExitCode::SUCCESS,
         AuditVerdict::Broken => ExitCode::FAILURE,
         _ => ExitCode::from(EXIT_CANNOT_TELL),
-    })
+    }
 }
 
 /// Escapes control characters in text of several lines.

@@ -1,6 +1,6 @@
 //! Structs of the outputs, for their schemas.
 
-pub(crate) use crate::audit_output::VerifyOutput;
+pub(crate) use crate::audit_output::{FleetVerifyOutput, VerifyOutput};
 
 pub(crate) use super::{
     audit::AuditRecordOutput,

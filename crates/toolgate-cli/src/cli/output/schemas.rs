@@ -41,6 +41,7 @@ pub(crate) const OUTPUT_SCHEMAS: &[OutputSchema] = &[
     stream::<AuditRecordOutput>("audit tail"),
     stream::<AuditRecordOutput>("audit search"),
     document::<VerifyOutput>("audit verify"),
+    document::<FleetVerifyOutput>("audit verify --fleet"),
     document::<Vec<KeyOutput>>("keys list"),
     document::<Vec<StoreTableOutput>>("store check"),
     document::<ServiceOutput>("service status"),

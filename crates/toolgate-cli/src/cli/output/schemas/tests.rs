@@ -6,7 +6,7 @@ use clap::Command;
 use std::{collections::BTreeSet, env, fs, path::PathBuf};
 
 /// Commands without `--json`: they act, serve, or print a single value or a text for another program.
-const COMMANDS_WITHOUT_JSON: [&str; 46] = [
+const COMMANDS_WITHOUT_JSON: [&str; 47] = [
     "serve",
     "run",
     "demo-server",
@@ -40,6 +40,7 @@ const COMMANDS_WITHOUT_JSON: [&str; 46] = [
     "login",
     "logout",
     // Its formats are those of other systems.
+    "audit checkpoints",
     "audit export",
     "audit acknowledge",
     "audit key",

@@ -1,0 +1,227 @@
+//! Copies of the signed checkpoints of all audit logs in the shared store. A log that lost records or is gone contradicts
+//! the copy, also if its checkpoint mirror is gone with it.
+
+use crate::{
+    event_log::{self, GatewayEvent},
+    timestamp::millis,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::{
+    collections::HashMap,
+    fs::{self, File},
+    io::{self, Read, Seek, SeekFrom},
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+use toolgate_policy::{StateRow, StateStore, WritePrecondition};
+
+/// Table of the copies: one row for each chain, by its id.
+const CHECKPOINTS_TABLE: &str = "audit_checkpoints";
+/// Interval between two looks at the checkpoint mirror.
+const COPY_INTERVAL: Duration = Duration::from_secs(5);
+/// Number of bytes at the end of a mirror file that are read. A checkpoint has less than 1 KiB.
+const TAIL_BYTES: u64 = 64 * 1024;
+
+/// Copies the checkpoints of this gateway's audit log into the store.
+pub(crate) struct CheckpointCopies {
+    store: Arc<dyn StateStore>,
+    /// Checkpoint mirror of the audit log: a file, or a directory of files.
+    mirror: PathBuf,
+    /// Name of the gateway for people: its address for other gateways, or its tag.
+    gateway: String,
+}
+
+/// Last checkpoint of a chain, as a gateway copied it.
+#[derive(Clone, Debug, Deserialize, JsonSchema, Serialize)]
+pub(crate) struct CopiedCheckpoint {
+    /// ID of the chain.
+    pub(crate) chain: String,
+    /// Public key that signed the checkpoint, as hexadecimal digits.
+    pub(crate) key: String,
+    /// Sequence number of the last record that the checkpoint covers.
+    pub(crate) last: u64,
+    /// The checkpoint as the mirror has it, one line.
+    pub(crate) line: String,
+    /// Gateway that wrote the chain.
+    pub(crate) gateway: String,
+    /// Time of the copy in Unix milliseconds.
+    pub(crate) at: u64,
+}
+
+impl CheckpointCopies {
+    pub(crate) fn new(store: Arc<dyn StateStore>, mirror: PathBuf, gateway: String) -> Self {
+        CheckpointCopies {
+            store,
+            mirror,
+            gateway,
+        }
+    }
+
+    /// Copies the last checkpoint of each chain whenever its mirror file grows. Never returns.
+    pub(crate) async fn follow(&self) {
+        let mut lengths = HashMap::new();
+        loop {
+            let mirror = self.mirror.clone();
+            let read = tokio::task::spawn_blocking(move || {
+                let lines = read_grown(&mirror, &mut lengths);
+                (lines, lengths)
+            });
+            let Ok((lines, known)) = read.await else {
+                return;
+            };
+            lengths = known;
+            // The journal itself reports a mirror that it cannot write.
+            for checkpoint in last_of_each_chain(lines.unwrap_or_default()) {
+                if self.copy(&checkpoint).await.is_err() {
+                    // The store is away, and reports it. The next round reads all files again.
+                    lengths.clear();
+                }
+            }
+            tokio::time::sleep(COPY_INTERVAL).await;
+        }
+    }
+
+    async fn copy(&self, checkpoint: &MirrorLine) -> Result<(), ()> {
+        let row = self.store.row(CHECKPOINTS_TABLE, &checkpoint.chain);
+        if let Some(copied) = row.as_ref().and_then(read_row) {
+            if copied.last > checkpoint.last {
+                let text = format!(
+                    "the audit log lost records: the chain {} has a checkpoint of {} records, and the shared store has one of {} records; restore the log, and run: toolgate audit verify --fleet",
+                    checkpoint.chain, checkpoint.last, copied.last
+                );
+                event_log::emit(GatewayEvent::Problem { text });
+                return Ok(());
+            }
+            if copied.last == checkpoint.last {
+                return Ok(());
+            }
+        }
+        let expect = row.map_or(WritePrecondition::Absent, |row| {
+            WritePrecondition::Version(row.version)
+        });
+        let value = json!({
+            "key": checkpoint.key, "last": checkpoint.last, "line": checkpoint.line, "gateway": self.gateway,
+            "at": millis(self.store.clock().now()),
+        });
+        let written = self
+            .store
+            .write(CHECKPOINTS_TABLE, &checkpoint.chain, Some(value), expect);
+        written.await.map(drop).map_err(drop)
+    }
+}
+
+/// Returns the copied checkpoints of all gateways, by chain.
+pub(crate) fn copied_checkpoints(store: &dyn StateStore) -> Vec<CopiedCheckpoint> {
+    let mut rows = store.entries(CHECKPOINTS_TABLE);
+    rows.sort_by(|a, b| a.key.cmp(&b.key));
+    rows.iter().filter_map(read_row).collect()
+}
+
+fn read_row(row: &StateRow) -> Option<CopiedCheckpoint> {
+    let text = |name: &str| Some(row.value.get(name)?.as_str()?.to_owned());
+    let number = |name: &str| row.value.get(name)?.as_u64();
+    Some(CopiedCheckpoint {
+        chain: row.key.clone(),
+        key: text("key")?,
+        last: number("last")?,
+        line: text("line")?,
+        gateway: text("gateway")?,
+        at: number("at")?,
+    })
+}
+
+/// Checkpoint of a mirror file.
+struct MirrorLine {
+    chain: String,
+    key: String,
+    last: u64,
+    line: String,
+}
+
+impl MirrorLine {
+    fn parse(line: &str) -> Option<MirrorLine> {
+        let value: Value = serde_json::from_str(line).ok()?;
+        let text = |name: &str| Some(value.get(name)?.as_str()?.to_owned());
+        Some(MirrorLine {
+            chain: text("chain")?,
+            key: text("key")?,
+            last: value.get("last")?.as_u64()?,
+            line: line.to_owned(),
+        })
+    }
+}
+
+fn last_of_each_chain(lines: Vec<String>) -> Vec<MirrorLine> {
+    let mut chains = HashMap::<String, MirrorLine>::new();
+    for line in lines.iter().filter_map(|line| MirrorLine::parse(line)) {
+        let newest = chains
+            .get(&line.chain)
+            .is_none_or(|known| known.last < line.last);
+        if newest {
+            chains.insert(line.chain.clone(), line);
+        }
+    }
+    chains.into_values().collect()
+}
+
+/// Returns the last lines of the mirror files whose length changed, and remembers the lengths.
+fn read_grown(mirror: &Path, lengths: &mut HashMap<PathBuf, u64>) -> io::Result<Vec<String>> {
+    let files = match mirror.is_dir() {
+        true => fs::read_dir(mirror)?
+            .map(|entry| Ok(entry?.path()))
+            .filter(|path| !matches!(path, Ok(path) if path.extension().is_none_or(|end| end != "jsonl")))
+            .collect::<io::Result<Vec<PathBuf>>>()?,
+        false => vec![mirror.to_owned()],
+    };
+    let mut lines = Vec::new();
+    for path in files {
+        let length = fs::metadata(&path)?.len();
+        if lengths.insert(path.clone(), length) == Some(length) {
+            continue;
+        }
+        let mut file = File::open(&path)?;
+        file.seek(SeekFrom::Start(length.saturating_sub(TAIL_BYTES)))?;
+        let mut bytes = Vec::new();
+        file.take(TAIL_BYTES).read_to_end(&mut bytes)?;
+        let text = String::from_utf8_lossy(&bytes);
+        lines.extend(text.lines().map(str::to_owned));
+    }
+    Ok(lines)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use toolgate_policy::MemoryStateStore;
+
+    fn line(last: u64) -> MirrorLine {
+        let line = json!({"chain": "c1", "key": "ab", "last": last, "sig": "00"}).to_string();
+        MirrorLine::parse(&line).unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_copy_never_goes_back() {
+        let store = Arc::new(MemoryStateStore::new());
+        let copies = CheckpointCopies::new(store.clone(), PathBuf::new(), "gate-1".to_owned());
+        for (last, kept) in [(10, 10), (20, 20), (15, 20), (20, 20), (21, 21)] {
+            copies.copy(&line(last)).await.unwrap();
+            let found = copied_checkpoints(store.as_ref());
+            assert_eq!((found.len(), found[0].last), (1, kept));
+        }
+    }
+
+    #[test]
+    fn the_newest_line_of_each_chain_counts_and_a_broken_one_does_not() {
+        let lines = [
+            line(3).line,
+            line(5).line,
+            line(4).line,
+            "{\"chain\":".to_owned(),
+        ];
+        let found = last_of_each_chain(lines.to_vec());
+        assert_eq!((found.len(), found[0].last), (1, 5));
+    }
+}
