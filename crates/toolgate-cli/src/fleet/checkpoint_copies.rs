@@ -13,7 +13,7 @@ use std::{
     fs::{self, File},
     io::{self, Read, Seek, SeekFrom},
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 use toolgate_policy::{StateRow, StateStore, WritePrecondition};
@@ -32,6 +32,8 @@ pub(crate) struct CheckpointCopies {
     mirror: PathBuf,
     /// Name of the gateway for people: its address for other gateways, or its tag.
     gateway: String,
+    /// For each chain of which the store had a copy: whether the mirror still had that checkpoint.
+    continued: Mutex<HashMap<String, bool>>,
 }
 
 /// Last checkpoint of a chain, as a gateway copied it.
@@ -57,6 +59,7 @@ impl CheckpointCopies {
             store,
             mirror,
             gateway,
+            continued: Mutex::default(),
         }
     }
 
@@ -84,20 +87,39 @@ impl CheckpointCopies {
         }
     }
 
+    /// Returns whether the mirror still has the copied checkpoint. If not, the log was cut or replaced: the copy is the
+    /// evidence of that, and stays. While the gateway runs, nothing else writes its chain, so the first look decides.
+    fn continues(&self, copied: &CopiedCheckpoint) -> bool {
+        let mut continued = self
+            .continued
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = continued.get(&copied.chain) {
+            return *known;
+        }
+        let file = match self.mirror.is_dir() {
+            true => self.mirror.join(format!("{}.jsonl", copied.chain)),
+            false => self.mirror.clone(),
+        };
+        let text = fs::read_to_string(file).unwrap_or_default();
+        let is_there = text.lines().any(|line| line == copied.line);
+        continued.insert(copied.chain.clone(), is_there);
+        if !is_there {
+            let text = format!(
+                "the audit log lost records: the shared store has a checkpoint of {} records of the chain {}, and the checkpoint mirror no longer has it; restore both, and run: toolgate audit verify --fleet",
+                copied.last, copied.chain
+            );
+            event_log::emit(GatewayEvent::Problem { text });
+        }
+        is_there
+    }
+
     async fn copy(&self, checkpoint: &MirrorLine) -> Result<(), ()> {
         let row = self.store.row(CHECKPOINTS_TABLE, &checkpoint.chain);
-        if let Some(copied) = row.as_ref().and_then(read_row) {
-            if copied.last > checkpoint.last {
-                let text = format!(
-                    "the audit log lost records: the chain {} has a checkpoint of {} records, and the shared store has one of {} records; restore the log, and run: toolgate audit verify --fleet",
-                    checkpoint.chain, checkpoint.last, copied.last
-                );
-                event_log::emit(GatewayEvent::Problem { text });
-                return Ok(());
-            }
-            if copied.last == checkpoint.last {
-                return Ok(());
-            }
+        if let Some(copied) = row.as_ref().and_then(read_row)
+            && (!self.continues(&copied) || copied.last >= checkpoint.last)
+        {
+            return Ok(());
         }
         let expect = row.map_or(WritePrecondition::Absent, |row| {
             WritePrecondition::Version(row.version)
@@ -109,7 +131,13 @@ impl CheckpointCopies {
         let written = self
             .store
             .write(CHECKPOINTS_TABLE, &checkpoint.chain, Some(value), expect);
-        written.await.map(drop).map_err(drop)
+        written.await.map_err(drop)?;
+        let mut continued = self
+            .continued
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        continued.insert(checkpoint.chain.clone(), true);
+        Ok(())
     }
 }
 
@@ -202,15 +230,35 @@ mod tests {
         MirrorLine::parse(&line).unwrap()
     }
 
+    fn last_copies(store: &MemoryStateStore) -> Vec<u64> {
+        copied_checkpoints(store)
+            .iter()
+            .map(|copy| copy.last)
+            .collect()
+    }
+
     #[tokio::test]
-    async fn a_copy_never_goes_back() {
+    async fn a_copy_never_goes_back_and_outlives_a_log_that_was_cut() {
         let store = Arc::new(MemoryStateStore::new());
-        let copies = CheckpointCopies::new(store.clone(), PathBuf::new(), "gate-1".to_owned());
+        let mirror = std::env::temp_dir().join(format!("toolgate-copies-{}", std::process::id()));
+        fs::create_dir_all(&mirror).unwrap();
+        let start = || CheckpointCopies::new(store.clone(), mirror.clone(), "gate-1".to_owned());
+        let copies = start();
         for (last, kept) in [(10, 10), (20, 20), (15, 20), (20, 20), (21, 21)] {
             copies.copy(&line(last)).await.unwrap();
-            let found = copied_checkpoints(store.as_ref());
-            assert_eq!((found.len(), found[0].last), (1, kept));
+            assert_eq!(last_copies(&store), [kept]);
         }
+        // After a restart the mirror has to have the copied checkpoint.
+        let file = mirror.join("c1.jsonl");
+        fs::write(&file, [line(10).line, line(21).line].join("\n")).unwrap();
+        start().copy(&line(30)).await.unwrap();
+        assert_eq!(last_copies(&store), [30]);
+        fs::write(&file, [line(10).line, line(40).line].join("\n")).unwrap();
+        let cut = start();
+        cut.copy(&line(40)).await.unwrap();
+        cut.copy(&line(50)).await.unwrap();
+        assert_eq!(last_copies(&store), [30]);
+        fs::remove_dir_all(mirror).unwrap();
     }
 
     #[test]
