@@ -14,6 +14,7 @@ mod help;
 mod json;
 mod keys;
 mod log;
+mod passkeys;
 mod store;
 mod uninstall;
 
@@ -27,6 +28,7 @@ pub(crate) use help::command as command_line;
 pub(crate) use json::{JsonOption, SchemaOptions};
 pub(crate) use keys::KeysCommand;
 pub(crate) use log::{LogOptions, LogsOptions};
+pub(crate) use passkeys::PasskeysCommand;
 pub(crate) use store::StoreCommand;
 pub(crate) use uninstall::{UninstallOptions, UninstallPart};
 
@@ -196,6 +198,9 @@ pub(crate) enum CliCommand {
     /// Create, rotate, extend, list or revoke the API keys of HTTP callers
     #[command(subcommand)]
     Keys(KeysCommand),
+    /// List or export the passkeys with which approvers sign calls
+    #[command(subcommand)]
+    Passkeys(PasskeysCommand),
     /// Make the running gateways reload their configs
     Reload,
     /// Describe the settings of the config

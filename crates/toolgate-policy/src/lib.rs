@@ -98,6 +98,7 @@ pub use approval::approvals::{
 pub use approval::input_requests::{
     ElicitationPolicy, InputRequestPolicy, SamplingPolicy, check_form_response,
 };
+pub use approval::passkeys;
 pub use approver::{ApprovalChannel, Approver, ApproverIdentity};
 pub use audit::begin::{AuditBegin, AuditDurability};
 pub use audit::contents::{AuditContentForm, AuditContents, masked_arguments};

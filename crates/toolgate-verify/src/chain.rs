@@ -1,5 +1,6 @@
 //! Verification of one chain from its first record to its last.
 
+use crate::approvals::SignedApprovals;
 use crate::bounds::UnsignedTail as Tail;
 use crate::checkpoints::{self, ChainHeads};
 use crate::json::{self, RecordValue};
@@ -15,6 +16,9 @@ const MAX_TORN_BYTES: u64 = 2 * MAX_RECORD_BYTES + 16 * 1024;
 struct ChainVerifier<'a> {
     against: &'a VerifyOptions,
     heads: &'a ChainHeads,
+    approvals: &'a mut SignedApprovals,
+    /// Position in the list of passkeys that the records have reached.
+    passkeys: usize,
     chain: ChainResult,
     prev: String,
     open: BTreeSet<String>,
@@ -37,10 +41,17 @@ enum SegmentEnd {
 }
 
 /// Verifies a chain.
-pub(crate) fn read(home: &Path, against: &VerifyOptions, heads: &ChainHeads) -> ChainResult {
+pub(crate) fn read(
+    home: &Path,
+    against: &VerifyOptions,
+    heads: &ChainHeads,
+    approvals: &mut SignedApprovals,
+) -> ChainResult {
     let mut state = ChainVerifier {
         against,
         heads,
+        approvals,
+        passkeys: 0,
         chain: ChainResult {
             name: home
                 .file_name()
@@ -147,7 +158,7 @@ impl ChainVerifier<'_> {
             let text = line
                 .strip_suffix(b"\n")
                 .ok_or("the line has no newline at its end: it was cut off")?;
-            self.record(text)?;
+            self.record(text, (path, place.1))?;
             self.digest.update(&line);
             self.bytes += line.len() as u64;
             lines.at += line.len() as u64;
@@ -200,7 +211,7 @@ impl ChainVerifier<'_> {
         Ok(())
     }
 
-    fn record(&mut self, text: &[u8]) -> Result<(), String> {
+    fn record(&mut self, text: &[u8], place: (&Path, u64)) -> Result<(), String> {
         let record = json::read(text)
             .ok_or("the line is not a record in canonical JSON: it was changed or damaged")?;
         let bare = format!("toolgate-journal-record-v1\n{}", record.without("h").text());
@@ -215,6 +226,8 @@ impl ChainVerifier<'_> {
         let event = record.str("ev").ok_or("the record has no event (\"ev\")")?;
         self.check_position(&record, event, seq)?;
         self.own(event, &record)?;
+        self.approvals
+            .add(event, &record, place, &mut self.passkeys)?;
         self.end.add(event, &record, seq == self.start);
         match self.heads.get(&seq) {
             Some(head) if *head != hash => {

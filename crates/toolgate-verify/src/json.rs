@@ -26,6 +26,13 @@ pub(crate) fn read(line: &[u8]) -> Option<RecordValue> {
     same.then_some(value)
 }
 
+/// Parses one line that need not be canonical; `None` unless it is JSON of an object without white space.
+pub(crate) fn read_any(line: &[u8]) -> Option<RecordValue> {
+    let mut left = std::str::from_utf8(line).ok()?.chars().peekable();
+    let value = value(&mut left, 1)?;
+    (left.next().is_none() && matches!(value, RecordValue::Map(_))).then_some(value)
+}
+
 type CharStream<'a> = std::iter::Peekable<std::str::Chars<'a>>;
 
 fn value(left: &mut CharStream<'_>, depth: usize) -> Option<RecordValue> {

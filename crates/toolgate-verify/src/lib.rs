@@ -7,13 +7,16 @@
 #[doc(hidden)]
 #[path = "fuzz.rs"]
 pub mod __fuzz;
+mod approvals;
 mod bounds;
 mod chain;
 mod checkpoints;
 mod json;
 mod log_directory;
+mod passkey_list;
 mod segment;
 
+use approvals::SignedApprovals;
 use bounds::StatedTerms;
 use checkpoints::MirrorHeads;
 use std::collections::BTreeSet;
@@ -64,6 +67,14 @@ pub struct LogResult {
     pub foreign_lines: u64,
     /// True if no chain states the existing `mac.key` (the key of digests in records), so that it was exchanged.
     pub mac_key_exchanged: bool,
+    /// Number of approvals of single people that passkeys signed, as the records say.
+    pub passkey_signatures: u64,
+    /// True if the signatures were verified with a list of passkeys.
+    pub passkeys_verified: bool,
+    /// Reason for which the list of passkeys is not valid.
+    pub invalid_passkeys: Option<String>,
+    /// Approvals that too few passkeys signed, and calls that lack such an approval.
+    pub unsigned_approvals: Vec<BadPosition>,
     /// Checkpoint mirrors that the audit log was compared with.
     pub mirrors: Vec<PathBuf>,
     /// Public keys that the checkpoints' signatures were compared with.
@@ -74,7 +85,8 @@ impl LogResult {
     /// Returns the exit code of the verification: 0 intact, 1 broken, 3 cannot tell.
     pub fn exit_code(&self) -> u8 {
         let bad = self.chains.iter().any(|chain| chain.first_bad.is_some());
-        if bad || self.foreign_lines > 0 || self.mac_key_exchanged {
+        let unsigned = self.invalid_passkeys.is_some() || !self.unsigned_approvals.is_empty();
+        if bad || unsigned || self.foreign_lines > 0 || self.mac_key_exchanged {
             1
         } else if self.chains.is_empty()
             || self.chains.iter().any(|c| !c.missing_evidence.is_empty())
@@ -106,6 +118,12 @@ pub struct VerifyOptions {
     /// Checkpoint mirrors to compare the log with: files, or directories of files. Default: `checkpoints` beside the
     /// directory and those that the chains name.
     pub mirrors: Vec<PathBuf>,
+    /// List of passkeys, as `toolgate passkeys export` prints it, to verify approvals with. It needs an anchor.
+    pub passkeys: Option<PathBuf>,
+    /// Digest of a change that the list of passkeys must contain: `anchor` in `[passkeys]` of the config.
+    pub passkey_anchor: Option<String>,
+    /// Tools whose calls must have approvals that passkeys signed: full names, or beginnings of names with `*` at the end.
+    pub passkey_tools: Vec<String>,
     /// True if a process is writing the audit log now, so that the last line of a chain may be incomplete.
     pub live: bool,
 }
@@ -152,14 +170,21 @@ fn compare(dir: &Path, against: &VerifyOptions) -> io::Result<LogResult> {
         keys: against.keys.clone(),
         ..LogResult::default()
     };
+    let mut approvals = SignedApprovals::new(against).unwrap_or_else(|why| {
+        found.invalid_passkeys = Some(why);
+        SignedApprovals::default()
+    });
     for home in chain_directories(dir, &against.mirrors)? {
         let marks = kept.of(&home.file_name().unwrap_or_default().to_string_lossy());
-        let mut chain = chain::read(&home, against, &marks);
+        let mut chain = chain::read(&home, against, &marks, &mut approvals);
         if chain.first_bad.is_none() {
             chain.missing_evidence = doubts(&chain, against);
         }
         found.chains.push(chain);
     }
+    found.passkey_signatures = approvals.signatures;
+    found.passkeys_verified = approvals.is_verified();
+    found.unsigned_approvals = approvals.problems();
     if let Some(digest) = log_directory::mac_key(dir) {
         let stated = found
             .chains

@@ -7,9 +7,13 @@ use std::process::ExitCode;
 use toolgate_verify::{LogResult, VerifyOptions, verify};
 
 const USAGE: &str = "usage: toolgate-verify DIR [--key PUBLIC_KEY]... [--checkpoints PATH]... [--live]\n\
+    \x20      [--passkeys FILE --passkey-anchor DIGEST [--passkey-tool NAME]...]\n\
     DIR is the directory `audit` in the data directory. Without --key, the key in DIR is used.\n\
     Without --checkpoints, DIR/../checkpoints and the mirrors that the log names are used.\n\
     --live: a gateway is writing the log now.\n\
+    --passkeys FILE --passkey-anchor DIGEST: verifies approvals that passkeys signed. FILE has the output of\n\
+    `toolgate passkeys export`, DIGEST is `anchor` in [passkeys] of the config.\n\
+    --passkey-tool NAME: calls of this tool must have such an approval; NAME may end with *. May be repeated.\n\
     exit code: 0 intact, 1 broken, 2 wrong arguments, 3 cannot tell";
 
 fn main() -> ExitCode {
@@ -37,12 +41,27 @@ fn arguments() -> Option<(PathBuf, VerifyOptions)> {
             Some("--key") => against.keys.push(words.next()?.into_string().ok()?),
             Some("--checkpoints") => against.mirrors.push(words.next()?.into()),
             Some("--live") => against.live = true,
+            Some("--passkeys") => against.passkeys = Some(words.next()?.into()),
+            Some("--passkey-anchor") => {
+                against.passkey_anchor = Some(words.next()?.into_string().ok()?);
+            }
+            Some("--passkey-tool") => {
+                against
+                    .passkey_tools
+                    .push(words.next()?.into_string().ok()?);
+            }
             Some(option) if option.starts_with('-') => return None,
             _ if dir.is_none() => dir = Some(PathBuf::from(word)),
             _ => return None,
         }
     }
-    Some((dir?, against))
+    let has_anchor = against.passkey_anchor.is_some();
+    let needs_list = has_anchor || !against.passkey_tools.is_empty();
+    let is_whole = match against.passkeys {
+        Some(_) => has_anchor,
+        None => !needs_list,
+    };
+    Some((dir.filter(|_| is_whole)?, against))
 }
 
 /// Formats a count with its noun: `1 record`, `2 records`.
@@ -103,6 +122,7 @@ fn report(found: &LogResult) -> ExitCode {
             }
         );
     }
+    report_passkeys(found);
     if found.mac_key_exchanged {
         println!("mac.key was replaced: the records name another key");
     }
@@ -117,4 +137,28 @@ fn report(found: &LogResult) -> ExitCode {
         _ => println!("CANNOT TELL"),
     }
     ExitCode::from(found.exit_code())
+}
+
+/// Reports approvals that passkeys signed.
+fn report_passkeys(found: &LogResult) {
+    if let Some(why) = &found.invalid_passkeys {
+        println!("{why}");
+    }
+    for bad in &found.unsigned_approvals {
+        println!(
+            "BAD at {} line {}: {}",
+            bad.file.display(),
+            bad.line,
+            bad.why
+        );
+    }
+    let signatures = count_of(found.passkey_signatures, "signature");
+    match (found.passkey_signatures, found.passkeys_verified) {
+        (0, _) => {}
+        (_, true) => println!("{signatures} of passkeys verified"),
+        (_, false) if found.invalid_passkeys.is_some() => {}
+        (_, false) => {
+            println!("{signatures} of passkeys not verified; pass --passkeys and --passkey-anchor")
+        }
+    }
 }

@@ -83,6 +83,7 @@ impl Log {
             keys,
             mirrors: places,
             live: false,
+            ..VerifyOptions::default()
         };
         let found = verify(&self.dir.join("audit"), &against).unwrap();
         let (code, ours, foreign) = (found.exit_code(), found.chains, found.foreign_lines);

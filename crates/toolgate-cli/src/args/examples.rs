@@ -177,6 +177,11 @@ toolgate keys rotate ci --keep-old 1h"),
     ("keys extend", "toolgate keys extend ci --expires 90d"),
     ("keys list", "toolgate keys list"),
     ("keys revoke", "toolgate keys revoke ci"),
+    ("passkeys", "\
+toolgate passkeys list
+toolgate passkeys export"),
+    ("passkeys list", "toolgate passkeys list"),
+    ("passkeys export", "toolgate passkeys export"),
     ("reload", "toolgate reload"),
     ("pins", "\
 toolgate pins list

@@ -27,7 +27,7 @@ pub(super) const COMMAND_GROUPS: &[CommandGroup] = &[
     CommandGroup { heading: "Inspect", commands: &["status", "logs", "tools", "resources", "prompts", "call", "calls", "tasks", "explain", "replay"] },
     CommandGroup { heading: "Servers and sign-in", commands: &["pins", "login", "logout", "logins"] },
     CommandGroup { heading: "Audit", commands: &["audit"] },
-    CommandGroup { heading: "Operate", commands: &["console", "keys", "reload", "service", "store", "uninstall", "schema", "completions", "man", "help"] },
+    CommandGroup { heading: "Operate", commands: &["console", "keys", "passkeys", "reload", "service", "store", "uninstall", "schema", "completions", "man", "help"] },
 ];
 
 /// Environment variables that the program reads, with their effects.

@@ -24,6 +24,7 @@ mod logins;
 mod offline;
 pub(in crate::cli) mod outputs;
 mod own_program;
+mod passkeys;
 mod pins;
 mod reload;
 mod replay;
@@ -173,6 +174,7 @@ fn dispatch(cli: Cli) -> Result<ExitCode> {
         Some(CliCommand::Reload) => reload::run(&GatewaySockets::find(&data()?)?),
         Some(CliCommand::Config(ConfigCommand::Schema)) => print(&config_schema_text()),
         Some(CliCommand::Keys(wanted)) => keys::run(&place, wanted),
+        Some(CliCommand::Passkeys(wanted)) => passkeys::run(&data()?, wanted),
         Some(CliCommand::Pins(command)) => pins::run(&data()?, command),
         Some(CliCommand::Tasks(command)) => tasks::run(&data()?, command),
         Some(CliCommand::Login(wanted)) => login::run(&place, wanted),

@@ -1,4 +1,4 @@
-//! `approvals` of a rule: a number of approvers, or a table with their groups.
+//! `approvals` of a rule: a number of approvers, or a table with their groups and whether they sign with passkeys.
 
 use super::reader::inline_schema;
 use schemars::json_schema;
@@ -24,6 +24,7 @@ pub(super) struct ApprovalsSetting(pub(super) ApprovalRequirement);
 struct ApprovalsTable {
     count: u32,
     groups: Vec<Vec<String>>,
+    passkey: bool,
 }
 
 impl Default for ApprovalsTable {
@@ -31,6 +32,7 @@ impl Default for ApprovalsTable {
         ApprovalsTable {
             count: 1,
             groups: Vec::new(),
+            passkey: false,
         }
     }
 }
@@ -94,6 +96,7 @@ fn check(table: ApprovalsTable) -> Result<ApprovalsSetting, String> {
     }
     let mut needs = ApprovalRequirement::of_count(table.count);
     needs.groups = table.groups;
+    needs.passkey = table.passkey;
     Ok(ApprovalsSetting(needs))
 }
 
@@ -116,6 +119,7 @@ inline_schema!(ApprovalsSetting, |_| json_schema!({"anyOf": [
                     "items": {"type": "string", "pattern": "^[^\\u0000-\\u001f\\u007f-\\u009f]+$"},
                 },
             },
+            "passkey": {"type": "boolean", "description": "True if each approver has to sign the exact call with a passkey at the console. It needs `anchor` in `[passkeys]`."},
         },
         "examples": [{"count": 2, "groups": [["security"], ["oncall", "lead"]]}],
     },
@@ -141,12 +145,18 @@ mod tests {
         assert_eq!((two.approvers(), two.groups.len()), (2, 0));
         let groups = read("a = { groups = [[\"security\"], [\"oncall\", \"lead\"]] }");
         assert_eq!(groups.unwrap().unwrap().0.approvers(), 2);
+        let passkey = read("a = { count = 2, passkey = true }")
+            .unwrap()
+            .unwrap()
+            .0;
+        assert!(passkey.passkey && passkey.approvers() == 2 && !two.passkey);
         for (text, expected) in [
             ("a = 0", "from 1 to 8"),
             ("a = 9", "from 1 to 8"),
             ("a = -1", "from 1 to 8"),
             ("a = \"2\"", "a table such as"),
-            ("a = { count = 2, passkey = true }", "passkey"),
+            ("a = { count = 2, passkey = 1 }", "invalid type"),
+            ("a = { count = 2, passkeys = true }", "passkeys"),
             ("a = { groups = [[]] }", "lists of names of groups"),
             ("a = { groups = [[\"\"]] }", "lists of names of groups"),
         ] {

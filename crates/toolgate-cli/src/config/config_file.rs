@@ -9,6 +9,7 @@ use super::{
     limits::GatewayLimits,
     network::{HostName, ListenAddress, OriginName},
     notify::NotifySection,
+    passkeys::PasskeysSection,
     pins::PinSettings,
     proxy::ProxySection,
     reader::{ConfigPath, ConfigWord, NamedSettings, Word},
@@ -68,6 +69,8 @@ pub(super) struct ConfigFile {
     pub(super) telemetry: TelemetrySection,
     /// Web console: its sessions, the roles of people, and what it may change.
     pub(super) console: ConsoleSection,
+    /// Passkeys with which approvers sign calls. Without this section, no passkey can be enrolled.
+    pub(super) passkeys: Option<PasskeysSection>,
     /// Limits. The name of a key says its unit: bytes, seconds or milliseconds; all others are counts.
     pub(super) limits: GatewayLimits,
     /// State that several gateways share.

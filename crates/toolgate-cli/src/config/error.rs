@@ -54,7 +54,7 @@ impl ConfigText<'_> {
     }
 }
 
-/// Returns `; did you mean "…"?` for a similar known name, else a list of at most 24 known names.
+/// Returns `; did you mean "…"?` for a similar known name, else a list of at most 32 known names.
 pub(crate) fn suggestion<'k>(given: &str, known: impl IntoIterator<Item = &'k str>) -> String {
     let known: Vec<&str> = known.into_iter().collect();
     let far = |name: &&str| strsim::damerau_levenshtein(&given.to_lowercase(), name);
@@ -62,7 +62,7 @@ pub(crate) fn suggestion<'k>(given: &str, known: impl IntoIterator<Item = &'k st
         Some(name) if far(&name) <= 1 + name.len() / 4 && far(&name) < name.len() => {
             format!("; did you mean {name:?}?")
         }
-        _ if known.is_empty() || known.len() > 24 => String::new(),
+        _ if known.is_empty() || known.len() > 32 => String::new(),
         _ => format!("; expected one of: {}", known.join(", ")),
     }
 }

@@ -33,6 +33,7 @@ mod network;
 mod notify;
 mod overrides;
 mod own_entries;
+mod passkeys;
 pub(crate) mod paths;
 mod pins;
 pub(crate) mod plaintext;
@@ -85,6 +86,7 @@ pub(crate) use limits::GatewayLimits;
 pub(crate) use limits::limit_keys;
 pub(crate) use notify::{NotifyChannel, NotifySettings, RequestRisk};
 pub(crate) use overrides::ToolOverride;
+pub(crate) use passkeys::PasskeyConfig;
 pub(crate) use pins::PinSettings;
 pub(crate) use plaintext::secret_reason;
 pub(crate) use rate::RateSetting;
@@ -150,6 +152,8 @@ pub(crate) struct Config {
     pub(crate) telemetry: TelemetrySettings,
     /// Web console: its sessions, the roles of people, and what it may change.
     pub(crate) console: ConsoleSettings,
+    /// Passkeys of approvers. `None`: no passkey can be enrolled.
+    pub(crate) passkeys: Option<PasskeyConfig>,
     /// Limits.
     pub(crate) limits: GatewayLimits,
     /// Shared state of several gateways.
@@ -369,6 +373,20 @@ impl Config {
         Some(format!("{}/", url.origin()))
     }
 
+    /// Returns the address of the console for links: `console_url`, or that of the listener. With passkeys, it has the
+    /// name `localhost`, because a passkey cannot belong to an IP address.
+    pub(crate) fn console_at(&self, listener: &str) -> String {
+        if let Some(base) = self.console_base() {
+            return base;
+        }
+        let loopback = ["http://127.0.0.1", "http://[::1]"];
+        let rest = loopback.iter().find_map(|own| listener.strip_prefix(own));
+        match rest.filter(|_| self.passkeys.is_some()) {
+            Some(rest) => format!("http://localhost{rest}"),
+            None => listener.to_owned(),
+        }
+    }
+
     /// Returns true if any server uses token exchange.
     pub(crate) fn uses_token_exchange(&self) -> bool {
         let mut addresses = self.servers.iter().filter_map(|s| s.address.as_ref());
@@ -442,6 +460,7 @@ impl Config {
             admin: AdminSettings::default(),
             telemetry: TelemetrySettings::default(),
             console: ConsoleSettings::default(),
+            passkeys: None,
             limits,
             store: StoreSettings::default(),
             pins: PinSettings::default(),

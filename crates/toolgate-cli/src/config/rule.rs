@@ -89,9 +89,9 @@ pub(super) struct RuleSection {
     /// as one item. If several rules with a `rate` match, all their rates apply. Default: `rate` of `[limits]`.
     rate: Option<RateSetting>,
     /// Number of different people who have to approve a matching call that needs approval, whatever `when` says; with
-    /// `action = "ask"` only. Or a table with `count` and `groups`: each entry of `groups` needs a person of its own who
-    /// signed in to the console and is in one of the groups of the entry. If several rules match, an approval has to meet
-    /// all of them.
+    /// `action = "ask"` only. Or a table with `count`, `groups` and `passkey`: each entry of `groups` needs a person of its
+    /// own who signed in to the console and is in one of the groups of the entry. With `passkey = true`, each person signs
+    /// the call with a passkey. If several rules match, an approval has to meet all of them.
     #[schemars(extend("default" = 1))]
     approvals: Option<ApprovalsSetting>,
 }

@@ -9,6 +9,7 @@ use super::{
     https_url::HttpsUrl,
     network,
     notify::NotifySettings,
+    passkeys::{self, PasskeyConfig},
     reader::{ConfigTree, SettingError, SettingPath, toml_syntax_error},
     rule::ConfigRule,
     schema::config_schema,
@@ -69,6 +70,9 @@ fn check(
     let default_view = check_default_view(file.default_view, &views)?;
     let notify = NotifySettings::check_all(file.notify, tools, &auth, tree)?;
     let console = ConsoleSettings::check(file.console, &auth)?;
+    let passkeys = file.passkeys.map(PasskeyConfig::check).transpose()?;
+    passkeys::check_rules(&rules, passkeys.as_ref())?;
+    passkeys::check_rules(&view_rules, passkeys.as_ref())?;
     let console_url = file.console_url.map(check_console_url).transpose()?;
     let (servers, disabled): (Vec<_>, Vec<_>) =
         servers.into_iter().partition(|server| server.enabled);
@@ -83,6 +87,7 @@ fn check(
     config.views = views;
     config.notify = notify;
     config.console = console;
+    config.passkeys = passkeys;
     config.console_url = console_url;
     config.default_view = default_view;
     config.data = file.data.map(PathBuf::from);

@@ -11,6 +11,7 @@ mod keys;
 mod notes;
 mod notifications;
 mod overview;
+mod passkeys;
 mod pins;
 mod requests;
 mod settings;
@@ -222,6 +223,9 @@ impl OperatorApi {
         if let Some(done) = self.notification_action(action, with, who).await {
             return done;
         }
+        if let Some(done) = self.passkey_action(action, with, who).await {
+            return done;
+        }
         let caller = with.get("caller").and_then(Value::as_str);
         match action {
             "state" => Ok(self.snapshot().await),
@@ -313,8 +317,8 @@ impl OperatorApi {
             let why = "this gateway has no console: it serves stdio only; use `toolgate inbox`, `approve` and `deny`";
             return Err(ActionError::Unknown(why.to_owned()));
         };
-        let console = self.active.snapshot().config.console_base();
-        Ok(json!({"link": logins.create_link(label, console.as_deref())?}))
+        let console = self.active.snapshot().config.console_at(logins.url());
+        Ok(json!({"link": logins.create_link(label, Some(&console))?}))
     }
 
     /// Ends one browser session of the data directory.

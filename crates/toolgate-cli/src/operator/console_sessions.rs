@@ -82,6 +82,11 @@ impl ConsoleSessions {
         }
     }
 
+    /// Returns the URL of the console at the listener.
+    pub(crate) fn url(&self) -> &str {
+        &self.url
+    }
+
     /// Creates a link that is valid once, for the person of that label. An empty label is the owner of this process.
     /// It leads to this address of the console, or to the listener.
     ///

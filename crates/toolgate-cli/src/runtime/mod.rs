@@ -11,6 +11,7 @@ pub(crate) mod last_lists;
 pub(crate) mod memory;
 pub(crate) mod nesting;
 pub(crate) mod offline;
+pub(crate) mod passkeys;
 pub(crate) mod persistent_tasks;
 pub(crate) mod pins;
 pub(crate) mod rate_sharing;

@@ -12,6 +12,7 @@ use crate::{
     runtime::call_feed::CallFeed,
     runtime::compose,
     runtime::instructions::VisibleInstructions,
+    runtime::passkeys::passkey_settings,
     runtime::search::ToolSearch,
     servers::{ServerLease, ServerSupervisor},
     telemetry::GatewayTelemetry,
@@ -268,6 +269,12 @@ impl GatewayResources {
             self.sign_in_links.clone(),
             users.issuers(),
         ))
+    }
+
+    /// Applies the passkey settings of a config.
+    pub(crate) fn configure_passkeys(&self, config: &Config) {
+        let settings = passkey_settings(config, self.address);
+        self.backends.approvals.passkeys().configure(settings);
     }
 
     fn host_guard(&self, config: &Config) -> HostGuard {

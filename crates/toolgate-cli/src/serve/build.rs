@@ -130,6 +130,7 @@ impl GatewayParts {
         let snapshot = shared.build_snapshot(start.config.clone(), None).await?;
         SecretRedactor::install(&snapshot.config.secret_rules.files);
         supervisor.replace_servers(snapshot.leases());
+        shared.configure_passkeys(&snapshot.config);
         let active = Arc::new(ActiveSnapshot::new(snapshot));
         let reloader = Arc::new(ConfigReloader::new(
             shared,
@@ -166,8 +167,11 @@ impl GatewayParts {
                 person.is_some_and(|person| roles.rights_of(&person).allows(ActionRight::Approve))
             }),
             console: Box::new(move || {
-                let configured = of_console.snapshot().config.console_base();
-                configured.or_else(|| listener.clone()).unwrap_or_default()
+                let config = &of_console.snapshot().config;
+                match &listener {
+                    Some(listener) => config.console_at(listener),
+                    None => config.console_base().unwrap_or_default(),
+                }
             }),
             last_messages: Default::default(),
         });
@@ -254,7 +258,7 @@ impl GatewayParts {
         let program = std::env::current_exe().unwrap_or_else(|_| "toolgate".into());
         let console = self.operator.sessions.as_ref().and_then(|logins| {
             logins
-                .create_link("", start.config.console_base().as_deref())
+                .create_link("", Some(&start.config.console_at(logins.url())))
                 .ok()
         });
         let example = start

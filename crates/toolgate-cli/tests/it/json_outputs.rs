@@ -22,6 +22,7 @@ type OutputCase<'a> = (&'a str, &'a [&'a str]);
 const LIVE_OUTPUTS: &[OutputCase<'static>] = &[
     ("inbox", &["inbox"]),
     ("grants list", &["grants", "list"]),
+    ("passkeys list", &["passkeys", "list"]),
     ("freeze list", &["freeze", "list"]),
     ("status", &["status"]),
     ("tools", &["tools"]),

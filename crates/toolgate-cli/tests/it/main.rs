@@ -11,6 +11,8 @@ mod help;
 
 mod approval;
 mod apps;
+#[path = "../../../toolgate-policy/tests/it/authenticator.rs"]
+mod authenticator;
 mod bad_input;
 mod canaries;
 mod cancel;
@@ -80,6 +82,7 @@ mod other_origins;
 mod overrides;
 mod own_grants;
 mod parallel_agents;
+mod passkeys;
 mod pins;
 mod planted;
 mod prometheus;

@@ -2,3 +2,4 @@
 
 pub(crate) mod approvals;
 pub(crate) mod input_requests;
+pub mod passkeys;

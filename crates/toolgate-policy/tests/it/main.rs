@@ -10,11 +10,13 @@
 mod approval_interleavings;
 mod approval_schedules;
 mod approvals;
+mod authenticator;
 mod binding;
 mod cleaning;
 mod conditions;
 mod contents;
 mod limits;
+mod passkeys;
 mod pins;
 mod pipeline_fixture;
 mod placeholders;

@@ -15,6 +15,7 @@ pub(crate) use super::{
     items::ItemOutput,
     keys::KeyOutput,
     logins::LoginOutput,
+    passkeys::PasskeyListOutput,
     pins::{PinDiffOutput, PinOutput},
     server_logs::LogLineOutput,
     service::ServiceOutput,

@@ -24,6 +24,7 @@ pub(crate) const OUTPUT_SCHEMAS: &[OutputSchema] = &[
     document::<Vec<HostOutput>>("connect"),
     document::<Vec<PendingOutput>>("inbox"),
     document::<Vec<GrantOutput>>("grants list"),
+    document::<PasskeyListOutput>("passkeys list"),
     document::<Vec<FreezeOutput>>("freeze list"),
     document::<Vec<StatusOutput>>("status"),
     stream::<LogLineOutput>("logs"),

@@ -36,7 +36,7 @@ fn keys() {
     );
     above(
         "x = 1",
-        "1:1: unknown key \"x\"; expected one of: admin, allowed_hosts, allowed_origins, audit, auth, console, console_url, data, default_view, limits, listen, notify, pins, proxy, rule, search, secret_rules, server, store, telemetry, tls, token, tool_names, view",
+        "1:1: unknown key \"x\"; expected one of: admin, allowed_hosts, allowed_origins, audit, auth, console, console_url, data, default_view, limits, listen, notify, passkeys, pins, proxy, rule, search, secret_rules, server, store, telemetry, tls, token, tool_names, view",
     );
     above(
         "[limits]\ncall_second = 1",
@@ -62,7 +62,7 @@ fn keys() {
     // The first of several errors in the order of the file.
     above(
         "z = 1\ny = 1",
-        "1:1: unknown key \"z\"; expected one of: admin, allowed_hosts, allowed_origins, audit, auth, console, console_url, data, default_view, limits, listen, notify, pins, proxy, rule, search, secret_rules, server, store, telemetry, tls, token, tool_names, view",
+        "1:1: unknown key \"z\"; expected one of: admin, allowed_hosts, allowed_origins, audit, auth, console, console_url, data, default_view, limits, listen, notify, passkeys, pins, proxy, rule, search, secret_rules, server, store, telemetry, tls, token, tool_names, view",
     );
 }
 

@@ -129,7 +129,7 @@ function heard(block) {
   if (name === "state") { retry = 0; takeState(value); tell("link", "live"); }
   else if (name === "calls") { takeBatch(value); changed("calls"); }
   else if (name === "pending") { value.forEach(takePending); changed("pending"); }
-  else if (["items", "pinned", "servers", "issuers", "grants", "freezes", "keys", "tasks", "record", "policy", "disk", "presence"].includes(name)) { state[name] = value; changed(name); }
+  else if (["items", "pinned", "servers", "issuers", "grants", "freezes", "keys", "tasks", "record", "policy", "disk", "presence", "passkeys"].includes(name)) { state[name] = value; changed(name); }
 }
 
 function takeState(s) {

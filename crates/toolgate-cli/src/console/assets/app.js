@@ -15,6 +15,7 @@ import { page as rules } from "./view-rules.js";
 import { page as grants } from "./view-grants.js";
 import { page as callers } from "./view-callers.js";
 import { page as keys } from "./view-keys.js";
+import { page as passkeys } from "./view-passkeys.js";
 import { page as signIns } from "./view-sign-ins.js";
 import { page as tasks } from "./view-tasks.js";
 import { page as audit } from "./view-audit.js";
@@ -33,7 +34,7 @@ const $ = (id) => document.getElementById(id);
 const GROUPS = [
   ["Now", [overview, inbox, calls, tasks]],
   ["Offered", [tools, servers, changes, signIns]],
-  ["Allowed", [rules, grants, callers, keys]],
+  ["Allowed", [rules, grants, callers, keys, passkeys]],
   ["Record", [audit, notifications, settings]],
 ];
 const PAGES = GROUPS.flatMap(([, pages]) => pages);

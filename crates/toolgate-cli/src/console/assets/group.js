@@ -114,7 +114,7 @@ export function groupView(requests, done) {
   }
   function makeRow(p, keys, differing, table, callers, odd) {
     const cells = new Map(keys.map((k) => [k, cut(valueText(table.get(k)))]));
-    const whole = [...cells.values()].every((c) => c.whole) && p.masked === 0;
+    const whole = [...cells.values()].every((c) => c.whole) && p.masked === 0 && !p.passkey;
     const box = h("input", { type: "checkbox", "data-mark": p.id, disabled: !whole, "aria-label": "Select " + visText(differing.map((k) => cells.get(k).text).join(", ")), on: { change: () => { mark(row, box.checked); busy(); } } });
     box.checked = whole && marked.has(p.id);
     const time = h("span", { class: "left" });

@@ -5,6 +5,7 @@ import { h, t, put, attr, button, copyButton, say, visText, plural } from "./dom
 import { timeTag, dateTime, span, clock } from "./time.js";
 import { argumentsView } from "./arguments.js";
 import { editPanel, rememberPanel } from "./decide.js";
+import { sign, passkeyError } from "./passkey.js";
 
 /** Tags for the annotations that a server gives its tool. */
 export function riskTags({ hints = {}, claimed = [], trusted = false }) {
@@ -124,6 +125,10 @@ export function requestView(id) {
     busy();
     const body = { deny: () => ({ reason: reason.value.trim() }), edit: () => editing.value(), remember: () => remembering.value(), approve: () => ({}) }[act]();
     body.id = id;
+    if (p.passkey && act !== "deny") {
+      const wrong = await signCall(body);
+      if (wrong) { tell(wrong); asking = false; busy(); return; }
+    }
     const res = await post("/console/api/" + (act === "deny" ? "deny" : "approve"), body);
     tell(res.error);
     asking = false;
@@ -132,6 +137,13 @@ export function requestView(id) {
     busy();
     if (more) tell("Your approval is recorded; another person has to approve too.");
     if (res.ok) say(`${act === "deny" ? "Denied" : "Approved"} ${visText(p.server + "." + p.tool)}`);
+  }
+  /** Adds the signature of a passkey over the exact call. Returns an error for a person, or null. */
+  async function signCall(body) {
+    const res = await post("/console/api/approve/text", { ...body, host: location.hostname });
+    if (!res.ok) return res.error;
+    try { body.passkey = await sign(JSON.parse(res.text)); } catch (e) { return passkeyError(e); }
+    return null;
   }
   /** Sets which buttons can be pressed, and says why not. */
   function busy() {
@@ -184,10 +196,10 @@ export function requestView(id) {
     attr(typed.node, "hidden", !p.must_type);
     approve.className = p.must_type ? "destroy" : "primary";
     attr(edit, "hidden", !p.may_edit);
-    attr(remember, "hidden", p.needs > 1 || Boolean(p.missing));
-    put(approve, p.needs > 1 ? `Approve (${p.yeses.length + 1} of ${p.needs})` : "Approve once");
-    put(note, p.needs > 1 || p.missing
-      ? [p.needs > 1 && `${p.needs} people have to approve.`, p.yeses.length && `So far: ${p.yeses.join(", ")}.`, p.missing && `Still needed: an approver of ${visText(p.missing)}.`].filter(Boolean).join(" ")
+    attr(remember, "hidden", p.needs > 1 || Boolean(p.missing) || p.passkey);
+    put(approve, (p.needs > 1 ? `Approve (${p.yeses.length + 1} of ${p.needs})` : "Approve once") + (p.passkey ? " with a passkey" : ""));
+    put(note, p.needs > 1 || p.missing || p.passkey
+      ? [p.passkey && "A passkey has to sign this call.", p.needs > 1 && `${p.needs} people have to approve.`, p.yeses.length && `So far: ${p.yeses.join(", ")}.`, p.missing && `Still needed: an approver of ${visText(p.missing)}.`].filter(Boolean).join(" ")
       : p.may_remember ? "" : "You can remember this approval only with a condition: " + (isTool(p) && p.hints?.destructive === true
         ? p.claimed?.includes("destructive") ? "the server annotates this tool as destructive." : "the tool may be destructive."
         : `this server is not trusted, so its claim that the ${p.kind ?? "tool"} is harmless does not count.`));

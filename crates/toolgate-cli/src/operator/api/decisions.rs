@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use toolgate_core::{Item, ItemKind, Json};
 use toolgate_policy::{
     ApprovalChannel, ApprovalError, ApprovalStatus, ApprovalTerms, ApprovalView, Approver,
-    FreezeScope, FreezeView, GrantTerms, GrantView,
+    FreezeScope, FreezeView, GrantTerms, GrantView, passkeys::PasskeyAssertion,
 };
 
 impl OperatorApi {
@@ -51,6 +51,7 @@ impl OperatorApi {
         let mut yes = ApprovalTerms::default();
         yes.edited_arguments = self.edited_arguments(id, with)?;
         yes.grant = grant_terms(with)?;
+        yes.passkey = with.get("passkey").and_then(PasskeyAssertion::read);
         match self.approvals.approve(id, who.clone(), yes).await {
             Ok(ApprovalStatus::Pending) => Ok(json!({"ok": true, "more": true})),
             decided => decision_result(decided.map(|_| ()), id),
@@ -58,7 +59,11 @@ impl OperatorApi {
     }
 
     /// Reads the arguments that the approver edited, and validates them against the tool.
-    fn edited_arguments(&self, id: &str, with: &Value) -> Result<Option<Json>, ActionError> {
+    pub(super) fn edited_arguments(
+        &self,
+        id: &str,
+        with: &Value,
+    ) -> Result<Option<Json>, ActionError> {
         let Some(text) = with.get("edit").and_then(Value::as_str) else {
             return Ok(None);
         };
@@ -215,7 +220,7 @@ pub(super) fn pending(view: &ApprovalView) -> Value {
         "reasons": view.reasons, "arguments_pretty": pretty_json::pretty(&view.arguments), "arguments_raw": view.arguments.as_str(),
         "digest": view.binding.arguments, "schema": item_view::schema(item), "connected": view.is_awaited,
         "own": view.is_local, "may_remember": view.allows_grant, "may_edit": item.kind() == ItemKind::Tool && view.requirement.approvers() <= 1,
-        "needs": view.requirement.approvers(), "missing": view.requirement.missing_groups(&view.approvers), "yeses": view.approvers.iter().map(ToString::to_string).collect::<Vec<_>>(), "state": "open",
+        "needs": view.requirement.approvers(), "passkey": view.requirement.passkey, "missing": view.requirement.missing_groups(&view.approvers), "yeses": view.approvers.iter().map(ToString::to_string).collect::<Vec<_>>(), "state": "open",
     })
 }
 

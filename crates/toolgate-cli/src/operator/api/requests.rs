@@ -183,7 +183,7 @@ fn listed_request(view: &ApprovalView) -> Value {
         "hints": item_view::hints_json(item.def.annotations()), "claimed": item_view::claimed_hints(item), "trusted": item.origin.trusted,
         "arguments": short.then_some(&masked.text), "preview": (!short).then(|| masked.text.chars().take(MAX_PREVIEW_CHARS).collect::<String>()), "arguments_bytes": masked.text.len(), "masked": masked.masked,
         "digest": view.binding.arguments, "connected": view.is_awaited, "own": view.is_local, "may_remember": view.allows_grant,
-        "may_edit": item.kind() == ItemKind::Tool && view.requirement.approvers() <= 1, "needs": view.requirement.approvers(), "missing": view.requirement.missing_groups(&view.approvers),
+        "may_edit": item.kind() == ItemKind::Tool && view.requirement.approvers() <= 1, "needs": view.requirement.approvers(), "passkey": view.requirement.passkey, "missing": view.requirement.missing_groups(&view.approvers),
         "yeses": view.approvers.iter().map(ToString::to_string).collect::<Vec<_>>(), "state": "open",
         "must_type": must_type(item),
     })

@@ -32,6 +32,16 @@ const MAX_DAYS: u64 = 30;
 /// who gets in and what is recorded.
 const HARMLESS_KEYS: &[&str] = &["rule", "limits", "pins", "search", "tool_names"];
 
+/// Reason for which the console changes no config with an anchor of passkeys: a program that can open the console could
+/// remove the rules that need them.
+const PINNED_CONFIG: &str =
+    "the config has an anchor of passkeys, so the console does not change it; edit the file";
+
+fn is_pinned(config: &Config) -> bool {
+    let passkeys = config.passkeys.as_ref();
+    passkeys.is_some_and(|passkeys| passkeys.anchor.is_some())
+}
+
 impl OperatorApi {
     /// Executes an action on the config; `None` for any other action.
     pub(super) async fn settings_action(
@@ -87,6 +97,9 @@ impl OperatorApi {
         value["disk_differs"] = json!(snapshot.config.hash != Some(Config::text_hash(&text)));
         match MaskedConfig::new(&text) {
             Some(masked) => {
+                if is_pinned(&snapshot.config) {
+                    value["why_not"] = json!(PINNED_CONFIG);
+                }
                 value["masked"] = json!(masked.count());
                 value["text"] = json!(masked.text);
             }
@@ -155,7 +168,11 @@ impl OperatorApi {
     /// Reads an edited config, which may change only what the console may change.
     fn accepted_config(&self, path: &Path, text: &str, before: &str) -> Result<Config, String> {
         let config = Config::check_text(path, text).map_err(|error| error.to_string())?;
-        if self.active.snapshot().config.console.danger_edit_config {
+        let snapshot = self.active.snapshot();
+        if is_pinned(&snapshot.config) {
+            return Err(PINNED_CONFIG.to_owned());
+        }
+        if snapshot.config.console.danger_edit_config {
             return Ok(config);
         }
         let parse = |text: &str| {

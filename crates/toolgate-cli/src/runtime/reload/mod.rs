@@ -252,6 +252,7 @@ impl ConfigReloader {
         let leases = plan.leases();
         let policy = plan.config_hash().to_owned();
         SecretRedactor::install(&plan.config.secret_rules.files);
+        self.resources.configure_passkeys(&plan.config);
         self.active.activate(plan);
         // Pending calls are decided by the new policies.
         self.resources.backends.approvals.policy_changed(&policy);

@@ -1,7 +1,7 @@
 //! Storage format of approvals.
 
 use super::{ApprovalBinding, ApprovalRequirement, ApprovalStatus, Approver};
-use crate::digest;
+use crate::{digest, passkeys::PasskeyAssertion};
 use serde_json::{Value, json};
 use std::{
     sync::Arc,
@@ -31,6 +31,8 @@ pub(super) struct StoredApproval {
     pub(super) requirement: ApprovalRequirement,
     /// Approvers so far.
     pub(super) approvers: Vec<Approver>,
+    /// Signature of each approver, if the requirement asks for passkeys.
+    pub(super) assertions: Vec<PasskeyAssertion>,
     /// Arguments as edited by an approver.
     pub(super) edited_arguments: Option<Json>,
     /// Status. The clock can end an approval before its row says so; the process that writes the end first records it.
@@ -40,7 +42,8 @@ pub(super) struct StoredApproval {
 impl StoredApproval {
     pub(super) fn json(&self) -> Value {
         let (binding, item, seen) = (&self.binding, &self.item, &self.request_info);
-        json!({
+        let signatures: Vec<Value> = self.assertions.iter().map(PasskeyAssertion::json).collect();
+        let mut value = json!({
             "caller": binding.caller.name(), "holder": binding.generation, "view": binding.caller.view(), "attributes": stored_attributes(&binding.caller), "server": &*binding.server, "tool": binding.tool,
             "definition": binding.definition, "arguments": binding.arguments, "policy": &*binding.policy,
             "text": self.arguments.as_str(), "edit": self.edited_arguments.as_ref().map(Json::as_str),
@@ -48,7 +51,11 @@ impl StoredApproval {
             "seen": {"revision": seen.revision, "transport": seen.transport, "client": seen.client.as_deref(), "request": seen.request},
             "reasons": self.reasons, "call": &*self.call, "asked": to_unix_millis(self.requested_at), "expires": to_unix_millis(self.expires_at),
             "needs": self.requirement.json(), "yeses": self.approvers.iter().map(Approver::json).collect::<Vec<_>>(), "standing": self.status.json(),
-        })
+        });
+        if !signatures.is_empty() {
+            value["signatures"] = Value::Array(signatures);
+        }
+        value
     }
 
     /// Reads an approval from the store.
@@ -69,6 +76,8 @@ impl StoredApproval {
         };
         let yeses = value.get("yeses")?.as_array()?.iter().map(Approver::read);
         let reasons = value.get("reasons")?.as_array()?.iter();
+        let signatures = value.get("signatures").and_then(Value::as_array);
+        let signatures = signatures.map(Vec::as_slice).unwrap_or_default().iter();
         let kept = StoredApproval {
             item: Arc::new(item(value.get("item")?, &binding)?),
             arguments: arguments(text("text")?)?,
@@ -85,6 +94,9 @@ impl StoredApproval {
             expires_at: from_unix_millis(value.get("expires")?)?,
             requirement: ApprovalRequirement::read(value.get("needs")?)?,
             approvers: yeses.collect::<Option<_>>()?,
+            assertions: signatures
+                .map(PasskeyAssertion::read)
+                .collect::<Option<_>>()?,
             status: ApprovalStatus::read(value.get("standing")?)?,
             binding,
         };
@@ -101,6 +113,7 @@ impl StoredApproval {
         digest::of_json(&self.arguments) == binding.arguments
             && digest::definition(&self.item).as_str() == binding.definition
             && self.item.local_key() == binding.tool
+            && (!self.requirement.passkey || self.assertions.len() == self.approvers.len())
             && (!approved || self.requirement.is_met_by(&self.approvers))
     }
 }

@@ -5,7 +5,7 @@ use super::{
     GrantView, condition::GrantCondition, grant_index::GrantIndex, grants, id, is_harmless,
     pending::PendingApproval, redeem::conflict_error,
 };
-use crate::{WriteOutcome, WritePrecondition, sanitize::text};
+use crate::{WriteOutcome, WritePrecondition, passkeys::PasskeyAssertion, sanitize::text};
 use toolgate_core::{ItemKind, Json};
 use toolgate_journal::AuditEntry;
 use toolgate_protocol::json::JsonKind;
@@ -13,7 +13,7 @@ use toolgate_protocol::json::JsonKind;
 // Reasons why an approval cannot be remembered, each with what to do.
 const NO_USES_REASON: &str =
     "a grant with 0 uses would allow no later call; raise the number of uses";
-const SEVERAL_APPROVERS_REASON: &str = "the call needs several approvers or an approver of some group, and needs that each time; approve this call only";
+const SEVERAL_APPROVERS_REASON: &str = "the call needs several approvers, an approver of some group or a passkey, and needs that each time; approve this call only";
 const NEEDS_CONDITION_REASON: &str = "no trusted server marks the item as read-only or not destructive; add a condition, or approve this call only";
 const EDITED_GRANT_REASON: &str = "the arguments of the call were edited; approve this call only";
 const TOO_MANY_GRANTS_REASON: &str =
@@ -28,14 +28,16 @@ pub struct ApprovalTerms {
     pub edited_arguments: Option<Json>,
     /// Grant (remembered approval) to create for later calls.
     pub grant: Option<GrantTerms>,
+    /// Signature of the approver's passkey over the text of [`ApprovalService::text_to_sign`].
+    pub passkey: Option<PasskeyAssertion>,
 }
 
 impl ApprovalTerms {
     /// Returns approval terms that also create a grant (remembered approval) for later calls.
     pub fn with_grant(remember: GrantTerms) -> ApprovalTerms {
         ApprovalTerms {
-            edited_arguments: None,
             grant: Some(remember),
+            ..ApprovalTerms::default()
         }
     }
 
@@ -43,7 +45,7 @@ impl ApprovalTerms {
     pub fn with_arguments(arguments: Json) -> ApprovalTerms {
         ApprovalTerms {
             edited_arguments: Some(arguments),
-            grant: None,
+            ..ApprovalTerms::default()
         }
     }
 }
@@ -64,7 +66,12 @@ impl ApprovalService {
     ) -> Result<ApprovalStatus, ApprovalError> {
         let approver = approver.into();
         self.sweep();
+        let (approver, signed) = self.check_passkey(id, approver, &terms)?;
         let (record, grant) = self.check_approval(id, &approver, &terms)?;
+        let record = match signed {
+            Some(signed) => record.with("passkey", signed),
+            None => record,
+        };
         self.append_record(record).await?;
         // Recorded before it counts: a yes without a record must not let a call through.
         let put = self.store_approval(id, &approver, &terms).await;
@@ -212,6 +219,9 @@ impl ApprovalService {
                 let writing = slip.write(self.store.as_ref(), |kept| {
                     kept.status = next.clone();
                     kept.approvers.push(who.clone());
+                    if kept.requirement.passkey {
+                        kept.assertions.extend(yes.passkey.clone());
+                    }
                     kept.edited_arguments = yes.edited_arguments.clone();
                 });
                 (next, writing)

@@ -110,6 +110,7 @@ impl ApprovalIndex {
         let fits = |slip: &PendingApproval, own: bool| {
             slip.stored.binding == *binding
                 && slip.stored.requirement.covers(needs)
+                && slip.covers_text_of(call)
                 && after(slip).is_some()
                 && mine(slip) == own
         };

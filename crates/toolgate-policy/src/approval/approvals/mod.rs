@@ -15,6 +15,7 @@ mod quorum;
 mod redeem;
 mod requirement;
 mod service;
+mod signatures;
 mod status;
 mod view;
 mod wait;
@@ -259,7 +260,7 @@ impl Confirms for ApprovalConfirm {
             return "a person decides: an approver in the console or terminal, or the user of the caller's client; not if a grant (remembered approval) covers the call"
                 .to_owned();
         }
-        let place = match !needs.groups.is_empty() {
+        let place = match !needs.groups.is_empty() || needs.passkey {
             true => "in the console",
             false => "in the console or terminal",
         };

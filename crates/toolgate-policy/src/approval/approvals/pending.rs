@@ -137,14 +137,18 @@ impl PendingApproval {
     /// Returns an `approval` audit record.
     pub(super) fn record(&self, state: &str) -> AuditEntry {
         let binding = &self.stored.binding;
-        AuditEntry::new(AuditEvent::APPROVAL)
+        let record = AuditEntry::new(AuditEvent::APPROVAL)
             .with("approval", &*self.id)
             .with("state", state)
             .with("caller", binding.caller.name())
             .with("srv", &*binding.server)
             .with("tool", self.stored.item.full_name())
             .with("tool_hash", binding.definition.as_str())
-            .with("policy_hash", &*binding.policy)
+            .with("policy_hash", &*binding.policy);
+        match self.stored.requirement.passkey {
+            true => record.with("passkey_required", true),
+            false => record,
+        }
     }
 
     /// Returns an `approval` audit record with the approver.

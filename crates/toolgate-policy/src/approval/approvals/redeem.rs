@@ -90,6 +90,13 @@ impl ApprovalService {
         let Some((slip, after)) = book.find_redeemable(call, binding, slot, needs) else {
             return Ok(None);
         };
+        // The row is verified again: whoever can write to the store must not be able to approve a call.
+        let signed = self.check_signatures(slip, &call.id);
+        if let Err(why) = signed {
+            let id = slip.id.clone();
+            drop(book);
+            return Err(self.end_unsigned(&id, &why));
+        }
         let (id, edit) = (slip.id.clone(), slip.stored.edited_arguments.clone());
         let verb = if edit.is_some() { "edited " } else { "" };
         let yeses = slip.stored.approvers.iter().map(ToString::to_string);
@@ -189,8 +196,9 @@ impl ApprovalService {
         needs: &ApprovalRequirement,
     ) -> Result<(OpenedApproval, Option<AuditEntry>), Error> {
         let mut book = self.lock_index();
-        let waits =
-            |slip: &PendingApproval| slip.is_live() && slip.stored.requirement.covers(needs);
+        let waits = |slip: &PendingApproval| {
+            slip.is_live() && slip.stored.requirement.covers(needs) && slip.covers_text_of(call)
+        };
         if let Some(slip) = book.find_by_binding(&binding, waits) {
             slip.calls.insert(call.id.clone());
             return Ok((self.opened_approval(slip), None));
@@ -214,6 +222,7 @@ impl ApprovalService {
             expires_at: now + life,
             requirement: needs.clone(),
             approvers: Vec::new(),
+            assertions: Vec::new(),
             edited_arguments: None,
             status: ApprovalStatus::Pending,
         };

@@ -1,10 +1,10 @@
-//! Approval requirements: how many people must approve a call, and of which groups.
+//! Approval requirements: how many people must approve a call, of which groups, and whether with passkeys.
 
 use super::{ApprovalError, Approver};
 use crate::ApprovalChannel;
 use serde_json::{Value, json};
 
-/// Requirement of an approval: the number of approvers (quorum), and their groups.
+/// Requirement of an approval: the number of approvers (quorum), their groups, and whether each signs with a passkey.
 ///
 /// ```
 /// use toolgate_policy::{ApprovalRequirement, GlobPattern, QuorumRule};
@@ -22,6 +22,8 @@ pub struct ApprovalRequirement {
     pub count: u32,
     /// Groups of the approvers: each entry needs an approver of its own who is in one of the groups of the entry.
     pub groups: Vec<Vec<String>>,
+    /// True if each approver signs the exact call with an enrolled passkey ([`crate::passkeys`]).
+    pub passkey: bool,
 }
 
 impl Default for ApprovalRequirement {
@@ -43,12 +45,14 @@ impl ApprovalRequirement {
         ApprovalRequirement {
             count: count.max(1),
             groups: Vec::new(),
+            passkey: false,
         }
     }
 
     /// Adds another requirement: an approval has to meet both.
     pub(super) fn and(mut self, other: &ApprovalRequirement) -> ApprovalRequirement {
         self.count = self.count.max(other.count);
+        self.passkey |= other.passkey;
         for groups in &other.groups {
             if !self.groups.contains(groups) {
                 self.groups.push(groups.clone());
@@ -64,12 +68,13 @@ impl ApprovalRequirement {
 
     /// Returns whether any single person may approve: then the caller's own client may, and a grant may be given.
     pub fn is_single(&self) -> bool {
-        self.approvers() == 1 && self.groups.is_empty()
+        self.approvers() == 1 && self.groups.is_empty() && !self.passkey
     }
 
     /// Returns whether an approval that meets this requirement meets the other one as well.
     pub(super) fn covers(&self, other: &ApprovalRequirement) -> bool {
         self.count >= other.count
+            && self.passkey >= other.passkey
             && other
                 .groups
                 .iter()
@@ -173,13 +178,19 @@ impl ApprovalRequirement {
             true => String::new(),
             false => format!(", {}", groups.join(" and ")),
         };
-        format!("{people}{of}")
+        let how = match self.passkey {
+            true => ", each with a passkey",
+            false => "",
+        };
+        format!("{people}{of}{how}")
     }
 
     pub(super) fn json(&self) -> Value {
-        match self.groups.is_empty() {
+        match self.groups.is_empty() && !self.passkey {
             true => json!(self.count),
-            false => json!({"count": self.count, "groups": self.groups}),
+            false => {
+                json!({"count": self.count, "groups": self.groups, "passkey": self.passkey})
+            }
         }
     }
 
@@ -191,6 +202,10 @@ impl ApprovalRequirement {
         Some(ApprovalRequirement {
             count: value.get("count")?.as_u64()?.try_into().ok()?,
             groups: serde_json::from_value(value.get("groups")?.clone()).ok()?,
+            passkey: match value.get("passkey") {
+                None => false,
+                Some(passkey) => passkey.as_bool()?,
+            },
         })
     }
 }
@@ -262,10 +277,15 @@ mod tests {
         let grouped = requirement(1, &[&["a"], &["b"]]);
         assert!(two.covers(&one) && !one.covers(&two));
         assert!(grouped.covers(&requirement(1, &[&["b"]])) && !two.covers(&grouped));
-        let all = one.and(&two).and(&grouped).and(&grouped);
+        let all = one.clone().and(&two).and(&grouped).and(&grouped);
         assert_eq!((all.approvers(), all.groups.len()), (2, 2));
         assert!(all.covers(&grouped) && all.covers(&two));
         assert_eq!(ApprovalRequirement::read(&all.json()), Some(all));
-        assert_eq!(ApprovalRequirement::read(&json!(2)), Some(two));
+        assert_eq!(ApprovalRequirement::read(&json!(2)), Some(two.clone()));
+        let mut signed = requirement(1, &[]);
+        signed.passkey = true;
+        assert!(signed.covers(&one) && !one.covers(&signed) && !two.covers(&signed));
+        assert!(!signed.is_single() && two.and(&signed).passkey);
+        assert_eq!(ApprovalRequirement::read(&signed.json()), Some(signed));
     }
 }

@@ -4,7 +4,9 @@
 use super::{
     ApprovalBinding, ApprovalError, ApprovalLimits, ApprovalStatus, ApprovalView, GrantView, codec,
     expiry::EndingApprovals, grants, index::ApprovalIndex, pending::PendingApproval,
+    signatures::SignedUses,
 };
+use crate::passkeys::PasskeyRegistry;
 use crate::{AuditRecorder, FreezeRegistry, StateClock, StateStore, WritePrecondition};
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -57,6 +59,9 @@ pub struct ApprovalService {
     pub(super) store: Arc<dyn StateStore>,
     pub(super) limits: ApprovalLimits,
     pub(super) freezes: Arc<FreezeRegistry>,
+    pub(super) passkeys: Arc<PasskeyRegistry>,
+    /// Uses of signed approvals by this process, which the store must not take back.
+    pub(super) signed_uses: SignedUses,
     index: Mutex<ApprovalIndex>,
     changed: watch::Sender<u64>,
     /// Ended approvals whose end is being written to the store.
@@ -79,9 +84,11 @@ impl ApprovalService {
     ) -> Arc<ApprovalService> {
         let desk = Arc::new(ApprovalService {
             freezes: FreezeRegistry::new(recorder.clone(), store.clone()),
+            passkeys: PasskeyRegistry::new(recorder.clone(), store.clone()),
             recorder,
             store,
             limits,
+            signed_uses: SignedUses::default(),
             index: Mutex::default(),
             changed: watch::Sender::new(0),
             endings: EndingApprovals::default(),
@@ -94,6 +101,11 @@ impl ApprovalService {
     /// Returns the registry of freezes, with which the operator stops calls of a caller or to a server.
     pub fn freezes(&self) -> &Arc<FreezeRegistry> {
         &self.freezes
+    }
+
+    /// Returns the registry of passkeys, with which approvers sign calls.
+    pub fn passkeys(&self) -> &Arc<PasskeyRegistry> {
+        &self.passkeys
     }
 
     /// Returns a counter of changes of approvals and grants, to wait for the next change. Changes by other processes

@@ -122,6 +122,10 @@ pub enum ApprovalError {
     OwnCall,
     /// The call needs an approver of these groups.
     WrongGroup(String),
+    /// The call needs the passkey of an approver. The text is the address of the console; empty if there is none.
+    PasskeyRequired(String),
+    /// The signature of the passkey does not count, for this reason.
+    InvalidPasskey(String),
     /// The decision on the approval could not be stored.
     NotStored(Error),
     /// The approval counts, but its grant (remembered approval) could not be stored.
@@ -150,6 +154,14 @@ impl fmt::Display for ApprovalError {
                 f,
                 "this call needs an approver of {groups}, and your sign-in is in none of these groups; sign in to the console with an account that is"
             ),
+            ApprovalError::PasskeyRequired(console) if console.is_empty() => f.write_str(
+                "this call needs the passkey of an approver, and this gateway has no console at which passkeys work; set console_url in the config to its https address, or deny the call",
+            ),
+            ApprovalError::PasskeyRequired(console) => write!(
+                f,
+                "this call needs the passkey of an approver; open the console at {console}, and approve the call there with a passkey"
+            ),
+            ApprovalError::InvalidPasskey(why) => write!(f, "this approval is not signed as it has to be: {why}"),
             ApprovalError::OwnCall => f.write_str("you made this call; another person must decide"),
             ApprovalError::GrantUnkept(error) => {
                 write!(f, "the call is approved, but the grant was not stored, so the next call needs an approval again: {error}")

@@ -6,7 +6,7 @@ use clap::Command;
 use std::{collections::BTreeSet, env, fs, path::PathBuf};
 
 /// Commands without `--json`: they act, serve, or print a single value or a text for another program.
-const COMMANDS_WITHOUT_JSON: [&str; 47] = [
+const COMMANDS_WITHOUT_JSON: [&str; 48] = [
     "serve",
     "run",
     "demo-server",
@@ -49,6 +49,7 @@ const COMMANDS_WITHOUT_JSON: [&str; 47] = [
     "keys rotate",
     "keys extend",
     "keys revoke",
+    "passkeys export",
     "reload",
     "service install",
     "service uninstall",
