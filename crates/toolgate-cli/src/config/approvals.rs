@@ -104,7 +104,7 @@ inline_schema!(ApprovalsSetting, |_| json_schema!({"anyOf": [
     {"type": "integer", "minimum": 1, "maximum": MAX_APPROVERS},
     {
         "type": "object",
-        "title": "table with `count` and `groups`",
+        "title": "table with `count`, `groups` and `passkey`",
         "additionalProperties": false,
         "properties": {
             "count": {"type": "integer", "minimum": 1, "maximum": MAX_APPROVERS, "description": "Number of different approvers."},

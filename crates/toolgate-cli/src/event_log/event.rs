@@ -68,6 +68,8 @@ pub(crate) enum GatewayEvent {
         tool: String,
         caller: String,
         expires_in: Duration,
+        /// True if only a passkey at the console can approve it.
+        needs_passkey: bool,
         /// Options of the commands, such as ` --data DIR`.
         flags: String,
     },
@@ -205,11 +207,18 @@ impl GatewayEvent {
                 tool,
                 caller,
                 expires_in,
+                needs_passkey,
                 flags,
-            } => format!(
-                "approval {id}: {caller} calls {tool} and waits {}; run: toolgate approve {id}{flags}, or: toolgate deny {id} -m REASON{flags}",
-                seconds(*expires_in)
-            ),
+            } => {
+                let approve = match needs_passkey {
+                    true => "approve it with a passkey at the console, or run".to_owned(),
+                    false => format!("run: toolgate approve {id}{flags}, or"),
+                };
+                format!(
+                    "approval {id}: {caller} calls {tool} and waits {}; {approve}: toolgate deny {id} -m REASON{flags}",
+                    seconds(*expires_in)
+                )
+            }
             GatewayEvent::ApprovalDecided {
                 id,
                 tool,
@@ -319,9 +328,14 @@ impl GatewayEvent {
                 tool,
                 caller,
                 expires_in,
+                needs_passkey,
                 ..
             } => {
-                json!({"id": id, "tool": tool, "caller": caller, "expires_in_seconds": expires_in.as_secs()})
+                let mut value = json!({"id": id, "tool": tool, "caller": caller, "expires_in_seconds": expires_in.as_secs()});
+                if *needs_passkey {
+                    value["needs_passkey"] = true.into();
+                }
+                value
             }
             GatewayEvent::ApprovalDecided {
                 id,

@@ -70,6 +70,7 @@ fn announce(view: &ApprovalView, approvals: &ApprovalService, flags: &str) -> Ap
         tool: text.tool.clone(),
         caller: text.caller.clone(),
         expires_in: left.unwrap_or_default(),
+        needs_passkey: view.requirement.passkey,
         flags: flags.to_owned(),
     });
     text

@@ -1,7 +1,9 @@
 //! Passkeys of approvers: enrolled and used in a real browser, every other way refused, and signatures in the audit log.
 
 use crate::authenticator::{Signing, SoftPasskey, hex, unhex};
-use crate::help::{Gate, Login, Modern, Script, Setup, TempDir, answer_of, browser, real};
+use crate::help::{
+    Gate, Login, Modern, SOON, Script, Setup, TempDir, answer_of, browser, real, until,
+};
 use serde_json::{Value, json};
 use std::{
     io::{BufRead, BufReader, Write},
@@ -203,6 +205,10 @@ fn every_other_way_is_refused_with_what_to_do() {
     let scene = Scene::new(2);
     let (gate, origin) = (&scene.gate, format!("http://localhost:{}", scene.gate.port));
     let (call, id) = ask(gate, "t");
+    until("the gateway says where to approve", SOON, || {
+        let says = |line: &String| line.contains("approve it with a passkey at the console");
+        gate.said().iter().any(says).then_some(())
+    });
     let (ann, mallory) = (gate.log_in("ann"), gate.log_in("mallory"));
     let shown = ann.post("config/get", &json!({}));
     let good = scene.signed(&ann, &scene.ann, &id);

@@ -16,6 +16,7 @@ mod cleaning;
 mod conditions;
 mod contents;
 mod limits;
+mod passkey_attacks;
 mod passkeys;
 mod pins;
 mod pipeline_fixture;

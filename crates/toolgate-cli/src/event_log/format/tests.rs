@@ -43,6 +43,7 @@ fn events() -> Vec<GatewayEvent> {
             tool: tool.clone(),
             caller: caller.clone(),
             expires_in: Duration::from_secs(600),
+            needs_passkey: false,
             flags: " --data /d".to_owned(),
         },
         GatewayEvent::ApprovalDecided {

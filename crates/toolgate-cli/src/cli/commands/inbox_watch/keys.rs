@@ -115,6 +115,12 @@ fn begin_decision(
     let request = state.decidable(now)?;
     let id = request.id.clone();
     let prompt = match key {
+        'a' | 'e' | 'r' if request.needs_passkey => {
+            return Err(
+                "a passkey has to sign this call: approve it at the console, which `toolgate console` opens"
+                    .to_owned(),
+            );
+        }
         'a' => confirm_approval(state, OperatorDecision::approve(&id), ""),
         'd' => ViewPrompt::Deny {
             id,

@@ -48,6 +48,8 @@ pub(super) struct PendingRequest {
     /// May be remembered without a condition.
     pub(super) may_remember: bool,
     pub(super) required_approvers: u64,
+    /// True if only a passkey at the console can approve it.
+    pub(super) needs_passkey: bool,
     pub(super) approvers: Vec<String>,
     /// How the request ended. Only the selected one stays in the list after its end.
     pub(super) end: Option<String>,
@@ -86,6 +88,7 @@ impl PendingRequest {
             may_edit: is_set(&value["may_edit"]),
             may_remember: is_set(&value["may_remember"]),
             required_approvers: value["needs"].as_u64().unwrap_or(1),
+            needs_passkey: is_set(&value["passkey"]),
             approvers: texts("yeses"),
             end: None,
         }

@@ -75,6 +75,7 @@ fn arrived(request: &PendingRequest, flags: &str) -> GatewayEvent {
         tool: request.full_name(),
         caller: request.caller.clone(),
         expires_in: Duration::from_millis(left),
+        needs_passkey: request.needs_passkey,
         flags: flags.to_owned(),
     }
 }

@@ -112,6 +112,21 @@ fn a_destructive_call_is_not_approved_by_enter() {
 }
 
 #[test]
+fn a_call_that_needs_a_passkey_is_not_approved_here() {
+    let mut view = TestView::new((100, 20), &[]);
+    let mut all = snapshot(&["a-1"]);
+    all.requests[0].needs_passkey = true;
+    view.state.apply(all, view.now - Duration::from_secs(1));
+    for keys in ["a", "e", "r"] {
+        assert!(view.keys(keys).is_none());
+        assert!(view.screen().contains("a passkey has to sign this call"));
+    }
+    assert!(view.keys("y").is_none());
+    let denied = view.keys("d");
+    assert!(denied.is_none() && view.screen().contains("Deny"));
+}
+
+#[test]
 fn the_selection_follows_the_id_when_the_list_changes() {
     let mut view = TestView::new((100, 20), &["a-1", "a-2"]);
     view.key(KeyCode::Down);
