@@ -68,7 +68,8 @@ const commands = {
     const error = await press(page, `${ROOT} [data-act=approve-add-passkey]`, ROOT);
     if (error) return { error };
     await page.waitForFunction(([root, rows]) => document.querySelectorAll(`${root} [data-passkey]`).length > rows, [ROOT, before]);
-    return { error, digest: await page.locator(`${ROOT} [data-digest]`).first().innerText(), text: await page.locator(ROOT).innerText() };
+    return { error, digest: await page.locator(`${ROOT} [data-digest]`).first().innerText(), text: await page.locator(ROOT).innerText(),
+      request: (await page.locator(`${ROOT} [data-request]`).count()) ? await page.locator(`${ROOT} [data-request]`).first().innerText() : null };
   },
   async sign({ who }) {
     const { page } = people.get(who);

@@ -65,6 +65,12 @@ fn a_virtual_authenticator_enrolls_and_approves_in_a_browser() {
     assert!(shown.contains("No passkey counts yet"), "{shown}");
     let waits = tell(json!({"do": "enroll", "who": "ben", "label": "phone"}));
     assert_eq!(waits["error"], Value::Null, "{waits}");
+    let waiting: Value = serde_json::from_str(&gate.cli(&["passkeys", "list", "--json"])).unwrap();
+    let credential = waiting["waiting"][0]["credential"].as_str().unwrap();
+    assert_eq!(waiting["waiting"][0]["person"], "ben");
+    assert!(!credential.is_empty());
+    let request = waits["request"].as_str().unwrap();
+    assert_eq!(request.len(), 12, "{waits}");
     let signed = tell(json!({"do": "sign", "who": "ann"}));
     assert_eq!(signed["error"], Value::Null, "{signed}");
     let list = gate.cli(&["passkeys", "list"]);

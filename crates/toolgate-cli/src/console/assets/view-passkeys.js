@@ -48,7 +48,7 @@ async function enroll() {
   const done = await ask("passkeys/request", { text: request.text, proof });
   label.value = "";
   admin.checked = false;
-  say(done.first ? "The first passkey is enrolled" : "The request waits for the signature of an enrolled passkey");
+  say(done.first ? "The first passkey is enrolled" : `The request ${done.id} waits for the signature of an enrolled passkey`);
 }
 
 /** Signs a change of the list with an enrolled passkey. */
@@ -69,7 +69,7 @@ const cell = (name, ...kids) => h("td", { "data-label": name }, ...kids);
 function table(rows, last, of) {
   const heads = ["Person", "Name", "At", "Since"].map((x) => h("th", { scope: "col" }, x));
   return h("table", { class: "grants passkeys" }, h("thead", {}, h("tr", {}, ...heads, h("th", { scope: "col" }, h("span", { class: "sr" }, last)))), h("tbody", {}, ...rows.map((one) =>
-    h("tr", { "data-passkey": one.credential.slice(0, 16) }, cell("Person", t("b", {}, one.person)), cell("Name", t("span", {}, one.label), one.admin ? h("span", { class: "tag" }, "may sign for others") : ""),
+    h("tr", { "data-passkey": one.credential.slice(0, 16) }, cell("Person", t("b", {}, one.person)), cell("Name", t("span", {}, one.label), one.id ? t("code", { "data-request": one.id }, one.id) : "", one.admin ? h("span", { class: "tag" }, "may sign for others") : ""),
       cell("At", t("span", {}, one.address)), cell("Since", timeTag(one.at)), cell("", of(one))))));
 }
 
