@@ -146,7 +146,8 @@ struct Scene {
 
 impl Scene {
     fn new(count: u32) -> Scene {
-        let gate = Setup::fast_demo("[passkeys]\n").start();
+        // The socket of a data directory with a long path is elsewhere.
+        let gate = Setup::fast_demo("[passkeys]\n").start_in(Arc::new(TempDir::short()));
         let [ann, ben] = ["ann", "ben"].map(SoftPasskey::new);
         let mut scene = Scene {
             gate,

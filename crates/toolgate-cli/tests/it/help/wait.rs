@@ -34,17 +34,22 @@ pub(crate) fn until<T>(what: &str, bound: Duration, ask: impl FnMut() -> Option<
 /// A folder of one test, below the target folder; gone with the value.
 pub(crate) struct TempDir(PathBuf);
 
+/// Returns another number each time, for names of directories.
+fn next_number() -> u32 {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
 impl TempDir {
     pub(crate) fn new(name: &str) -> TempDir {
-        static NEXT: AtomicU32 = AtomicU32::new(0);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let number = next_number();
         let folder = format!("gate-{}-{number}-{name}", std::process::id());
         TempDir::at(Path::new(env!("CARGO_TARGET_TMPDIR")).join(folder))
     }
 
     /// One with a short path, wherever the tests are built: in it a gateway has its sockets in the folder itself.
     pub(crate) fn short() -> TempDir {
-        let folder = format!("toolgate-it-{}", std::process::id());
+        let folder = format!("toolgate-it-{}-{}", std::process::id(), next_number());
         TempDir::at(std::env::temp_dir().join(folder))
     }
 
