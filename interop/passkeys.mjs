@@ -102,10 +102,13 @@ const commands = {
     const button = card.locator('[data-act=approve]:enabled');
     await button.waitFor();
     const label = await button.innerText();
+    const error = card.locator('.error:visible').first();
+    const stale = await error.count();
     await button.click();
-    const error = card.locator('.error:visible');
-    await Promise.race([card.waitFor({ state: 'detached' }), card.and(page.locator('.sent')).waitFor(), error.waitFor()]).catch(() => {});
-    return { label, error: (await error.count()) ? await error.innerText() : null };
+    // The error of an attempt before goes away once this one begins.
+    if (stale) await error.waitFor({ state: 'hidden', timeout: 5000 }).catch(() => {});
+    const done = [card.waitFor({ state: 'detached' }), card.and(page.locator('.sent')).waitFor()].map(one => one.then(() => null));
+    return { label, error: await Promise.race([...done, error.innerText()]).catch(() => null) };
   },
   async deny({ who, id }) {
     const { page } = people.get(who);
