@@ -181,6 +181,9 @@ pub use error::Error;
 #[cfg(all(feature = "files", unix))]
 pub use journal::{AuditJournal, JournalHealth};
 #[cfg(all(feature = "files", unix))]
+#[doc(hidden)]
+pub use mirror::{mirror_file, mirror_files};
+#[cfg(all(feature = "files", unix))]
 pub use notice::{DamageNotice, acknowledge, notices};
 #[cfg(all(feature = "files", unix))]
 pub use options::{JournalObserver, JournalOptions, MAX_RECORD_BYTES};

@@ -20,7 +20,7 @@ pub(crate) struct CheckpointMirror {
 impl CheckpointMirror {
     /// Opens the mirror file of a chain: the configured file, or the file of the chain in a directory.
     pub(crate) fn open(place: &Path, chain: &str, disk: &dyn SegmentDisk) -> Result<Self, Error> {
-        let path = file_of(place, chain);
+        let path = mirror_file(place, chain);
         let parent = path.parent().filter(|p| !p.as_os_str().is_empty());
         let parent = parent.unwrap_or(Path::new("."));
         chain::make_dir(parent, disk)?;
@@ -54,7 +54,7 @@ impl CheckpointMirror {
 
 /// Returns the mirror file of a chain. A directory has one file per chain; a path that does not exist and has no
 /// extension becomes a directory.
-pub(crate) fn file_of(place: &Path, chain: &str) -> PathBuf {
+pub fn mirror_file(place: &Path, chain: &str) -> PathBuf {
     let folder = place.is_dir() || (!place.exists() && place.extension().is_none());
     if folder {
         place.join(format!("{chain}.jsonl"))
@@ -65,7 +65,7 @@ pub(crate) fn file_of(place: &Path, chain: &str) -> PathBuf {
 
 /// Returns the last lines of the mirror of a chain, up to 1 MiB; none if there is no file.
 pub(crate) fn last_lines(place: &Path, chain: &str) -> io::Result<Vec<Vec<u8>>> {
-    let mut file = match File::open(file_of(place, chain)) {
+    let mut file = match File::open(mirror_file(place, chain)) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         other => other?,
     };
@@ -93,6 +93,20 @@ pub(crate) fn lines_of_others(place: &Path, ids: &[String]) -> io::Result<Vec<Ve
         }
     }
     Ok(lines)
+}
+
+/// Returns the files of a checkpoint mirror: the files `*.jsonl` of a directory, or the file itself.
+///
+/// # Errors
+/// The directory cannot be read.
+pub fn mirror_files(place: &Path) -> io::Result<Vec<PathBuf>> {
+    if !place.is_dir() {
+        return Ok(vec![place.to_owned()]);
+    }
+    let paths = fs::read_dir(place)?.map(|entry| entry.map(|entry| entry.path()));
+    let mut paths = paths.collect::<io::Result<Vec<PathBuf>>>()?;
+    paths.retain(|path| path.extension().is_some_and(|end| end == "jsonl"));
+    Ok(paths)
 }
 
 /// Returns whether a file ends with a complete line. A crash may leave a partial one.

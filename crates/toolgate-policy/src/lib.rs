@@ -80,6 +80,7 @@ mod policy;
 mod recorder;
 mod sanitize;
 mod store;
+mod unix_time;
 mod validation;
 
 pub use access::callers::{CallerMatcher, CallerPattern};

@@ -17,7 +17,7 @@ const COMMON_MEMBERS: [&str; 6] = [
     "policy_hash",
 ];
 
-/// What the records say about approvals with passkeys.
+/// Approvals with passkeys, as the records state them.
 #[derive(Debug, Default)]
 pub(crate) struct SignedApprovals {
     list: Option<PasskeyChain>,

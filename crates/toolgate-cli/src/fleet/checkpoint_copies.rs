@@ -13,9 +13,10 @@ use std::{
     fs::{self, File},
     io::{self, Read, Seek, SeekFrom},
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     time::Duration,
 };
+use toolgate_journal::{mirror_file, mirror_files};
 use toolgate_policy::{StateRow, StateStore, WritePrecondition};
 
 /// Table of the copies: one row for each chain, by its id.
@@ -32,8 +33,6 @@ pub(crate) struct CheckpointCopies {
     mirror: PathBuf,
     /// Name of the gateway for people: its address for other gateways, or its tag.
     gateway: String,
-    /// For each chain of which the store had a copy: whether the mirror still had that checkpoint.
-    continued: Mutex<HashMap<String, bool>>,
 }
 
 /// Last checkpoint of a chain, as a gateway copied it.
@@ -53,19 +52,21 @@ pub(crate) struct CopiedCheckpoint {
     pub(crate) at: u64,
 }
 
+/// For each chain of which the store has a copy: whether the mirror had that checkpoint at the first look.
+type ContinuedChains = HashMap<String, bool>;
+
 impl CheckpointCopies {
     pub(crate) fn new(store: Arc<dyn StateStore>, mirror: PathBuf, gateway: String) -> Self {
         CheckpointCopies {
             store,
             mirror,
             gateway,
-            continued: Mutex::default(),
         }
     }
 
     /// Copies the last checkpoint of each chain whenever its mirror file grows. Never returns.
     pub(crate) async fn follow(&self) {
-        let mut lengths = HashMap::new();
+        let (mut lengths, mut continued) = (HashMap::new(), ContinuedChains::new());
         loop {
             let mirror = self.mirror.clone();
             let read = tokio::task::spawn_blocking(move || {
@@ -77,8 +78,8 @@ impl CheckpointCopies {
             };
             lengths = known;
             // The journal itself reports a mirror that it cannot write.
-            for checkpoint in last_of_each_chain(lines.unwrap_or_default()) {
-                if self.copy(&checkpoint).await.is_err() {
+            for checkpoint in self.last_of_each_chain(&lines.unwrap_or_default()) {
+                if self.copy(checkpoint, &mut continued).await.is_err() {
                     // The store is away, and reports it. The next round reads all files again.
                     lengths.clear();
                 }
@@ -89,19 +90,13 @@ impl CheckpointCopies {
 
     /// Returns whether the mirror still has the copied checkpoint. If not, the log was cut or replaced: the copy is the
     /// evidence of that, and stays. While the gateway runs, nothing else writes its chain, so the first look decides.
-    fn continues(&self, copied: &CopiedCheckpoint) -> bool {
-        let mut continued = self
-            .continued
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+    async fn continues(&self, copied: &CopiedCheckpoint, continued: &mut ContinuedChains) -> bool {
         if let Some(known) = continued.get(&copied.chain) {
             return *known;
         }
-        let file = match self.mirror.is_dir() {
-            true => self.mirror.join(format!("{}.jsonl", copied.chain)),
-            false => self.mirror.clone(),
-        };
-        let text = fs::read_to_string(file).unwrap_or_default();
+        let file = mirror_file(&self.mirror, &copied.chain);
+        let read = tokio::task::spawn_blocking(move || fs::read_to_string(file));
+        let text = read.await.ok().and_then(Result::ok).unwrap_or_default();
         let is_there = text.lines().any(|line| line == copied.line);
         continued.insert(copied.chain.clone(), is_there);
         if !is_there {
@@ -114,30 +109,52 @@ impl CheckpointCopies {
         is_there
     }
 
-    async fn copy(&self, checkpoint: &MirrorLine) -> Result<(), ()> {
+    async fn copy(
+        &self,
+        checkpoint: CopiedCheckpoint,
+        continued: &mut ContinuedChains,
+    ) -> Result<(), ()> {
         let row = self.store.row(CHECKPOINTS_TABLE, &checkpoint.chain);
         if let Some(copied) = row.as_ref().and_then(read_row)
-            && (!self.continues(&copied) || copied.last >= checkpoint.last)
+            && (!self.continues(&copied, continued).await || copied.last >= checkpoint.last)
         {
             return Ok(());
         }
         let expect = row.map_or(WritePrecondition::Absent, |row| {
             WritePrecondition::Version(row.version)
         });
-        let value = json!({
-            "key": checkpoint.key, "last": checkpoint.last, "line": checkpoint.line, "gateway": self.gateway,
-            "at": millis(self.store.clock().now()),
-        });
+        let (chain, value) = (checkpoint.chain.clone(), json!(checkpoint));
         let written = self
             .store
-            .write(CHECKPOINTS_TABLE, &checkpoint.chain, Some(value), expect);
+            .write(CHECKPOINTS_TABLE, &chain, Some(value), expect);
         written.await.map_err(drop)?;
-        let mut continued = self
-            .continued
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        continued.insert(checkpoint.chain.clone(), true);
+        continued.insert(chain, true);
         Ok(())
+    }
+
+    /// Returns the newest checkpoint of each chain in the lines of mirror files. A broken line counts as none.
+    fn last_of_each_chain(&self, lines: &[String]) -> Vec<CopiedCheckpoint> {
+        let mut chains = HashMap::<String, CopiedCheckpoint>::new();
+        for checkpoint in lines.iter().filter_map(|line| self.parse(line)) {
+            let known = chains.get(&checkpoint.chain);
+            if known.is_none_or(|known| known.last < checkpoint.last) {
+                chains.insert(checkpoint.chain.clone(), checkpoint);
+            }
+        }
+        chains.into_values().collect()
+    }
+
+    fn parse(&self, line: &str) -> Option<CopiedCheckpoint> {
+        let value: Value = serde_json::from_str(line).ok()?;
+        let text = |name: &str| Some(value.get(name)?.as_str()?.to_owned());
+        Some(CopiedCheckpoint {
+            chain: text("chain")?,
+            key: text("key")?,
+            last: value.get("last")?.as_u64()?,
+            line: line.to_owned(),
+            gateway: self.gateway.clone(),
+            at: millis(self.store.clock().now()),
+        })
     }
 }
 
@@ -149,63 +166,13 @@ pub(crate) fn copied_checkpoints(store: &dyn StateStore) -> Vec<CopiedCheckpoint
 }
 
 fn read_row(row: &StateRow) -> Option<CopiedCheckpoint> {
-    let text = |name: &str| Some(row.value.get(name)?.as_str()?.to_owned());
-    let number = |name: &str| row.value.get(name)?.as_u64();
-    Some(CopiedCheckpoint {
-        chain: row.key.clone(),
-        key: text("key")?,
-        last: number("last")?,
-        line: text("line")?,
-        gateway: text("gateway")?,
-        at: number("at")?,
-    })
-}
-
-/// Checkpoint of a mirror file.
-struct MirrorLine {
-    chain: String,
-    key: String,
-    last: u64,
-    line: String,
-}
-
-impl MirrorLine {
-    fn parse(line: &str) -> Option<MirrorLine> {
-        let value: Value = serde_json::from_str(line).ok()?;
-        let text = |name: &str| Some(value.get(name)?.as_str()?.to_owned());
-        Some(MirrorLine {
-            chain: text("chain")?,
-            key: text("key")?,
-            last: value.get("last")?.as_u64()?,
-            line: line.to_owned(),
-        })
-    }
-}
-
-fn last_of_each_chain(lines: Vec<String>) -> Vec<MirrorLine> {
-    let mut chains = HashMap::<String, MirrorLine>::new();
-    for line in lines.iter().filter_map(|line| MirrorLine::parse(line)) {
-        let newest = chains
-            .get(&line.chain)
-            .is_none_or(|known| known.last < line.last);
-        if newest {
-            chains.insert(line.chain.clone(), line);
-        }
-    }
-    chains.into_values().collect()
+    serde_json::from_value(row.value.clone()).ok()
 }
 
 /// Returns the last lines of the mirror files whose length changed, and remembers the lengths.
 fn read_grown(mirror: &Path, lengths: &mut HashMap<PathBuf, u64>) -> io::Result<Vec<String>> {
-    let files = match mirror.is_dir() {
-        true => fs::read_dir(mirror)?
-            .map(|entry| Ok(entry?.path()))
-            .filter(|path| !matches!(path, Ok(path) if path.extension().is_none_or(|end| end != "jsonl")))
-            .collect::<io::Result<Vec<PathBuf>>>()?,
-        false => vec![mirror.to_owned()],
-    };
     let mut lines = Vec::new();
-    for path in files {
+    for path in mirror_files(mirror)? {
         let length = fs::metadata(&path)?.len();
         if lengths.insert(path.clone(), length) == Some(length) {
             continue;
@@ -225,9 +192,12 @@ mod tests {
     use super::*;
     use toolgate_policy::MemoryStateStore;
 
-    fn line(last: u64) -> MirrorLine {
-        let line = json!({"chain": "c1", "key": "ab", "last": last, "sig": "00"}).to_string();
-        MirrorLine::parse(&line).unwrap()
+    fn copies(store: &Arc<MemoryStateStore>, mirror: &Path) -> CheckpointCopies {
+        CheckpointCopies::new(store.clone(), mirror.to_owned(), "gate-1".to_owned())
+    }
+
+    fn line(last: u64) -> String {
+        json!({"chain": "c1", "key": "ab", "last": last, "sig": "00"}).to_string()
     }
 
     fn last_copies(store: &MemoryStateStore) -> Vec<u64> {
@@ -242,34 +212,35 @@ mod tests {
         let store = Arc::new(MemoryStateStore::new());
         let mirror = std::env::temp_dir().join(format!("toolgate-copies-{}", std::process::id()));
         fs::create_dir_all(&mirror).unwrap();
-        let start = || CheckpointCopies::new(store.clone(), mirror.clone(), "gate-1".to_owned());
-        let copies = start();
+        let copies = copies(&store, &mirror);
+        let mut first = ContinuedChains::new();
         for (last, kept) in [(10, 10), (20, 20), (15, 20), (20, 20), (21, 21)] {
-            copies.copy(&line(last)).await.unwrap();
+            let copied = copies.copy(copies.parse(&line(last)).unwrap(), &mut first);
+            copied.await.unwrap();
             assert_eq!(last_copies(&store), [kept]);
         }
         // After a restart the mirror has to have the copied checkpoint.
         let file = mirror.join("c1.jsonl");
-        fs::write(&file, [line(10).line, line(21).line].join("\n")).unwrap();
-        start().copy(&line(30)).await.unwrap();
+        fs::write(&file, [line(10), line(21)].join("\n")).unwrap();
+        let mut second = ContinuedChains::new();
+        let copied = copies.copy(copies.parse(&line(30)).unwrap(), &mut second);
+        copied.await.unwrap();
         assert_eq!(last_copies(&store), [30]);
-        fs::write(&file, [line(10).line, line(40).line].join("\n")).unwrap();
-        let cut = start();
-        cut.copy(&line(40)).await.unwrap();
-        cut.copy(&line(50)).await.unwrap();
+        fs::write(&file, [line(10), line(40)].join("\n")).unwrap();
+        let mut cut = ContinuedChains::new();
+        for last in [40, 50] {
+            let copied = copies.copy(copies.parse(&line(last)).unwrap(), &mut cut);
+            copied.await.unwrap();
+        }
         assert_eq!(last_copies(&store), [30]);
         fs::remove_dir_all(mirror).unwrap();
     }
 
     #[test]
     fn the_newest_line_of_each_chain_counts_and_a_broken_one_does_not() {
-        let lines = [
-            line(3).line,
-            line(5).line,
-            line(4).line,
-            "{\"chain\":".to_owned(),
-        ];
-        let found = last_of_each_chain(lines.to_vec());
+        let copies = copies(&Arc::default(), Path::new(""));
+        let lines = [line(3), line(5), line(4), "{\"chain\":".to_owned()];
+        let found = copies.last_of_each_chain(&lines);
         assert_eq!((found.len(), found[0].last), (1, 5));
     }
 }

@@ -38,6 +38,7 @@ use crate::{
     timestamp::millis,
     tls::ListenerTls,
 };
+use action_input::ActionInput;
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 use std::{
@@ -126,13 +127,9 @@ impl OperatorApi {
     /// Returns the full state as JSON.
     pub(crate) async fn snapshot(&self) -> Value {
         let mut all = self.common_state().await;
-        for (name, value) in [
-            ("calls", self.feed.json()),
-            ("pending", self.detailed_requests()),
-            ("pins", self.open_pins()),
-        ] {
-            all[name] = value;
-        }
+        all["calls"] = self.feed.json();
+        all["pending"] = self.detailed_requests();
+        all["pins"] = self.open_pins();
         for (name, kinds) in ITEM_LISTS {
             all[name] = self.list_items(kinds).await;
         }
@@ -194,7 +191,7 @@ impl OperatorApi {
                 "this gateway does not know the action {action:?}; the command and the gateway may have different versions: restart the gateway"
             )));
         }
-        let word = |key: &str| with.get(key).and_then(Value::as_str).unwrap_or_default();
+        let word = |key: &str| ActionInput(with).text(key);
         let by = who.channel.as_str();
         if let Some((_, kinds)) = ITEM_LISTS.iter().find(|(name, _)| *name == action) {
             return Ok(self.list_items(kinds).await);

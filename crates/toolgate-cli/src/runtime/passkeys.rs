@@ -12,11 +12,11 @@ pub(crate) fn passkey_settings(config: &Config, listener: Option<SocketAddr>) ->
     };
     settings.anchor.clone_from(&passkeys.anchor);
     if let Some(url) = &config.console_url {
-        let origin = url.origin();
-        let host = host_of(&origin);
         // A passkey cannot belong to an IP address.
-        if host.parse::<std::net::IpAddr>().is_err() && !host.starts_with('[') {
-            settings.parties.push(RelyingParty::new(host, &origin));
+        if url.ip().is_none() {
+            settings
+                .parties
+                .push(RelyingParty::new(url.host(), &url.origin()));
         }
     }
     if let Some(address) =
@@ -42,17 +42,6 @@ fn add_localhost(parties: &mut Vec<RelyingParty>, origin: &str) {
         Some(party) if party.origins.iter().any(|own| own == origin) => {}
         Some(party) => party.origins.push(origin.to_owned()),
         None => parties.push(RelyingParty::new(id, origin)),
-    }
-}
-
-/// Returns the host of an origin.
-fn host_of(origin: &str) -> &str {
-    let (_, authority) = origin.split_once("://").unwrap_or_default();
-    let end = authority.rfind(':');
-    // The last colon of `[::1]` is inside the brackets.
-    match end.filter(|_| !authority.ends_with(']')) {
-        Some(end) => &authority[..end],
-        None => authority,
     }
 }
 

@@ -438,11 +438,7 @@ fn a_lost_role_ends_the_push_messages_and_the_event_stream_of_its_person() {
     let Some(mut receivers) = Receivers::start(json!({})) else {
         return;
     };
-    let entry = format!(
-        "[[notify]]\nname = \"phones\"\nchannel = \"web_push\"\ncontact = \"mailto:ops@example.com\"\npush_origins = [\"{}\"]\n",
-        receivers.http
-    );
-    let gate = Setup::fast_demo(&(config(&issuer) + &entry)).start();
+    let gate = Setup::fast_demo(&(config(&issuer) + &receivers.push_entry())).start();
     let (sessions, _) = sign_in(&gate, &["app", "own"]);
     let (approver, owner) = (&sessions["app"], &sessions["own"]);
     let endpoint = format!("{}/push/phone", receivers.http);

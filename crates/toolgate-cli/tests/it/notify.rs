@@ -74,6 +74,14 @@ impl Receivers {
         seen.unwrap_or_else(|| self.script.event_where("got", pick))
     }
 
+    /// Entry `phones`, for push messages to browsers.
+    pub(crate) fn push_entry(&self) -> String {
+        format!(
+            "[[notify]]\nname = \"phones\"\nchannel = \"web_push\"\ncontact = \"mailto:ops@example.com\"\npush_origins = [\"{}\"]\n",
+            self.http
+        )
+    }
+
     /// Entries for all channels that go over the network.
     fn entries(&self, more: &str) -> String {
         let http = &self.http;
@@ -589,11 +597,7 @@ fn a_browser_gets_a_push_message_whose_click_opens_the_request_and_decides_nothi
     let Some(mut receivers) = Receivers::start(json!({})) else {
         return;
     };
-    let config = format!(
-        "[[notify]]\nchannel = \"web_push\"\ncontact = \"mailto:ops@example.com\"\npush_origins = [\"{}\"]\n",
-        receivers.http
-    );
-    let gate = receivers.gate(&config);
+    let gate = receivers.gate(&receivers.push_entry());
     let endpoint = format!("{}/push/phone", receivers.http);
     let job = json!({"url": gate.console(), "endpoint": endpoint, "keys": receivers.keys});
     let mut page = Script::start(&real, "push.mjs", &job);
@@ -634,8 +638,8 @@ fn a_person_sends_test_messages_and_removes_a_subscribed_browser_on_the_page() {
     let http = receivers.http.clone();
     let gate = receivers.gate(&format!(
         "[[notify]]\nname = \"hook\"\nchannel = \"webhook\"\nurl = \"{http}/webhook\"\nsecret = {{ env = \"WEBHOOK\" }}\n\
-         [[notify]]\nname = \"closed\"\nchannel = \"ntfy\"\nurl = \"http://127.0.0.1:9/alerts\"\n\
-         [[notify]]\nname = \"phones\"\nchannel = \"web_push\"\ncontact = \"mailto:ops@example.com\"\npush_origins = [\"{http}\"]\n"
+         [[notify]]\nname = \"closed\"\nchannel = \"ntfy\"\nurl = \"http://127.0.0.1:9/alerts\"\n{}",
+        receivers.push_entry()
     ));
     receivers.subscribe(&gate, "phone");
     let see = |at: &str, holds: &str| json!({"do": "see", "at": at, "holds": holds});

@@ -194,7 +194,7 @@ impl Scene {
         )
     }
 
-    /// What the page sends to approve.
+    /// Body with which the page approves a request.
     fn signed(&self, person: &Login, key: &SoftPasskey, id: &str) -> Value {
         let to_sign = person.post("approve/text", &json!({"id": id, "host": "localhost"}));
         json!({"id": id, "passkey": self.sign(key, &to_sign)})

@@ -2,6 +2,7 @@
 
 use super::record_line::RecordLine;
 use super::report::RecordFault;
+use crate::mirror::mirror_files;
 use ring::signature::{ED25519, UnparsedPublicKey};
 use std::collections::BTreeMap;
 use std::fs;
@@ -65,15 +66,8 @@ impl MirrorCheckpoints {
     pub(super) fn read(places: &[PathBuf], keys: &[String]) -> io::Result<Self> {
         let mut kept = Self::default();
         for place in places {
-            if place.is_dir() {
-                for entry in fs::read_dir(place)? {
-                    let path = entry?.path();
-                    if path.extension().is_some_and(|ending| ending == "jsonl") {
-                        kept.file(&path, keys)?;
-                    }
-                }
-            } else {
-                kept.file(place, keys)?;
+            for file in mirror_files(place)? {
+                kept.file(&file, keys)?;
             }
         }
         Ok(kept)

@@ -8,6 +8,7 @@ mod tests;
 
 pub use api_keys::ApiKeys;
 
+use crate::unix_time::{from_unix_millis, to_unix_millis};
 use ring::{
     digest,
     rand::{SecureRandom, SystemRandom},
@@ -15,7 +16,7 @@ use ring::{
 use std::{
     fmt,
     sync::Arc,
-    time::{Duration, SystemTime, UNIX_EPOCH},
+    time::{Duration, SystemTime},
 };
 use toolgate_core::{Caller, CallerAttributes, Error};
 use toolgate_protocol::hex;
@@ -247,13 +248,4 @@ fn parse_digest(text: &str) -> Option<ApiKeyDigest> {
 fn is_valid_name(name: &str) -> bool {
     let plain = |b: u8| b.is_ascii_alphanumeric() || b"._-@".contains(&b);
     (1..=64).contains(&name.len()) && name.bytes().all(plain)
-}
-
-fn to_unix_millis(at: SystemTime) -> u64 {
-    let since = at.duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
-}
-
-fn from_unix_millis(millis: u64) -> Option<SystemTime> {
-    UNIX_EPOCH.checked_add(Duration::from_millis(millis))
 }

@@ -22,7 +22,7 @@ pub(crate) struct SoftPasskey {
     key: EcdsaKeyPair,
 }
 
-/// What a passkey signs: each part as an attacker may choose it.
+/// Parts that a passkey signs, each as an attacker may choose it.
 #[derive(Clone)]
 pub(crate) struct Signing {
     pub(crate) rp: String,
@@ -31,7 +31,7 @@ pub(crate) struct Signing {
 }
 
 impl Signing {
-    /// What a browser makes for a challenge at this origin.
+    /// Parts that a browser makes for a challenge at this origin.
     pub(crate) fn new(rp: &str, origin: &str, challenge: &[u8]) -> Signing {
         let challenge = URL_SAFE_NO_PAD.encode(challenge);
         Signing {

@@ -1,7 +1,7 @@
 // A change of the config: checked while it is written, shown as a diff with its effect on past calls, then put in force.
 
 import { post } from "./api.js";
-import { h, t, put, attr, button, plural, tableHead, visText } from "./dom.js";
+import { h, t, put, attr, button, plural, tableHead, visText, errorBox } from "./dom.js";
 import { diffView, lineEditor } from "./editor.js";
 
 const DAYS = 7;
@@ -76,8 +76,7 @@ const changeText = ({ added, removed, first }) => [added && `${plural(added, "li
 export function versionList(config, done) {
   const list = h("ul", { class: "versions" });
   list.append(...config.versions.map((v, i) => {
-    const box = h("div", {}), error = h("p", { class: "error", role: "alert", hidden: true });
-    const tell = (text) => { put(error, text ?? ""); attr(error, "hidden", !text); };
+    const box = h("div", {}), [error, tell] = errorBox();
     const show = button(i === 0 ? "Compare with the file" : "Show the differences", { class: "small", "data-act": "show-version" }, async () => {
       show.disabled = true;
       const res = await post("/console/api/config/version", { id: v.id });

@@ -161,6 +161,15 @@ export function say(text) {
   put(document.getElementById("say"), text);
 }
 
+/** A cell of a table. A narrow screen shows its label beside it. */
+export const cell = (label, ...kids) => h("td", { "data-label": label }, ...kids);
+
+/** A paragraph for an error, and the function that shows a text there; without a text, it hides the paragraph. */
+export function errorBox() {
+  const node = h("p", { class: "error", role: "alert", hidden: true });
+  return [node, (text) => { put(node, text ?? ""); attr(node, "hidden", !text); }];
+}
+
 /** Whether a key pressed in the element is text. */
 export const isField = (el) => el instanceof HTMLElement && (el.isContentEditable || ["INPUT", "TEXTAREA", "SELECT"].includes(el.tagName));
 

@@ -1,16 +1,14 @@
 // Sessions: the browsers in which people are signed in to the console.
 
 import { post } from "./api.js";
-import { h, t, put, attr, keyed, button, visText, tableHead } from "./dom.js";
+import { h, t, keyed, button, visText, tableHead, cell, errorBox } from "./dom.js";
 import { dateTime, timeTag } from "./time.js";
 
-const error = h("p", { class: "error", role: "alert", hidden: true });
-const tell = (text) => { put(error, text ?? ""); attr(error, "hidden", !text); };
+const [error, tell] = errorBox();
 const rows = h("tbody", {});
 export const sessions = h("section", { class: "panel-box", "data-sessions": "" }, h("h3", {}, "People who are signed in to the console"), error,
   h("table", { class: "grants" }, tableHead("Person", "Groups", "Since", "Until", h("span", { class: "sr" }, "End")), rows));
 const sync = keyed(rows, (one) => one.id, makeSession);
-const cell = (label, ...kids) => h("td", { "data-label": label }, ...kids);
 
 export async function loadSessions() {
   const res = await post("/console/api/console/sessions", {});

@@ -1,7 +1,7 @@
 // Remembered approvals, each of which can be revoked here.
 
 import { state, post } from "./api.js";
-import { h, t, put, attr, keyed, button, pageRoot } from "./dom.js";
+import { h, t, put, attr, keyed, button, pageRoot, cell } from "./dom.js";
 import { dateTime, setTime, timeTag } from "./time.js";
 
 const root = pageRoot("grants", "Grants");
@@ -19,7 +19,6 @@ function draw() {
   attr(table, "hidden", !state.grants.length);
 }
 
-const cell = (label, ...kids) => h("td", { "data-label": label }, ...kids);
 
 function makeGrant(first) {
   const used = h("span", {}), last = h("time", {}), until = h("span", {}), end = h("time", {}), over = h("span", { class: "tag bad" });

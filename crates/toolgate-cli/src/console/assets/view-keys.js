@@ -1,15 +1,14 @@
 // API keys of callers: created here and shown once, with their last use, and revoked here.
 
 import { state, now, post } from "./api.js";
-import { h, t, put, attr, keyed, button, copyButton, visText, pageRoot } from "./dom.js";
+import { h, t, put, attr, keyed, button, copyButton, visText, pageRoot, cell, errorBox } from "./dom.js";
 import { dateTime, setTime, timeTag } from "./time.js";
 
 const DAY = 86_400_000;
 const LIVES = [["30 days", 30 * DAY], ["90 days", 90 * DAY], ["1 year", 365 * DAY], ["no expiry", 0]];
 
 const root = pageRoot("keys", "Keys");
-const error = h("p", { class: "error", role: "alert", hidden: true });
-const tell = (text) => { put(error, text ?? ""); attr(error, "hidden", !text); };
+const [error, tell] = errorBox();
 const list = h("tbody", {});
 const heads = ["Caller", "Created", "Until", "Last use"].map((x) => h("th", { scope: "col" }, x));
 const table = h("table", { class: "grants keys-of-callers" }, h("thead", {}, h("tr", {}, ...heads, h("th", { scope: "col" }, h("span", { class: "sr" }, "Revoke")))), list);
@@ -53,7 +52,6 @@ function show_once(of, key) {
   done.focus();
 }
 
-const cell = (label, ...kids) => h("td", { "data-label": label }, ...kids);
 
 function makeKey(first) {
   const until = h("span", {}), end = h("time", {}), used = h("time", {}), never = h("span", {}, "never");

@@ -1,14 +1,13 @@
 // Notifications: the entries of the config with a test message each, and the browsers that get push messages.
 
 import { state, post } from "./api.js";
-import { h, t, put, attr, keyed, button, plural, visText, pageRoot, tableHead } from "./dom.js";
+import { h, t, put, attr, keyed, button, plural, visText, pageRoot, tableHead, cell, errorBox } from "./dom.js";
 import { span, setTime, timeTag } from "./time.js";
 
 const CHANNELS = { desktop: "desktop", web_push: "push message to browsers", webhook: "webhook", ntfy: "ntfy", slack: "Slack", teams: "Teams", email: "e-mail" };
 
 const root = pageRoot("notifications", "Notifications");
-const error = h("p", { class: "error", role: "alert", hidden: true });
-const tell = (text) => { put(error, text ?? ""); attr(error, "hidden", !text); };
+const [error, tell] = errorBox();
 const none = h("div", { class: "empty", hidden: true }, h("h3", {}, "Nobody is notified"), h("p", {}, "Add [[notify]] to the config. Then people hear of approval requests while this page is closed."));
 const rows = h("tbody", {});
 const entries = h("table", { class: "grants" }, tableHead("Entry", "Channel", "Requests", "Last message", h("span", { class: "sr" }, "Test")), rows);
@@ -21,7 +20,6 @@ root.append(h("div", { class: "stack" }, error, none, entryBox, browsers));
 
 const syncEntries = keyed(rows, (entry) => entry.name, makeEntry);
 const syncBrowsers = keyed(browserRows, (one) => one.id, makeBrowser);
-const cell = (label, ...kids) => h("td", { "data-label": label }, ...kids);
 
 async function load() {
   const res = await post("/console/api/notifications", {});

@@ -1,12 +1,12 @@
 // Passkeys of approvers: the enrolled ones, a new one, and requests that wait for the signature of an enrolled one.
 
 import { state, post } from "./api.js";
-import { h, t, put, attr, button, copyButton, plural, pageRoot, say } from "./dom.js";
+import { h, t, attr, button, copyButton, plural, pageRoot, say, cell, errorBox } from "./dom.js";
 import { timeTag } from "./time.js";
 import { create, sign, passkeyError } from "./passkey.js";
 
 const root = pageRoot("passkeys", "Passkeys");
-const error = h("p", { class: "error", role: "alert", hidden: true });
+const [error, tell] = errorBox();
 const notes = h("div", { class: "stack" });
 const label = h("input", { type: "text", "data-field": "passkey-label", maxlength: "60", autocomplete: "off", required: true, placeholder: "laptop", "aria-label": "Name of the passkey" });
 const admin = h("input", { type: "checkbox", "data-field": "passkey-admin" });
@@ -17,7 +17,6 @@ const waiting = h("div", {}), enrolled = h("div", {});
 root.append(error, h("p", { class: "dim" }, "With a passkey, an approver signs the exact call. Rules with passkey = true accept no other approval. An enrolled passkey has to sign each enrollment and removal."), notes, form, waiting, enrolled);
 
 let list = null, busy = false;
-const tell = (text) => { put(error, text ?? ""); attr(error, "hidden", !text); };
 const host = location.hostname;
 
 /** Runs the work of a button, and shows its error. */
@@ -65,7 +64,6 @@ async function load() {
   draw();
 }
 
-const cell = (name, ...kids) => h("td", { "data-label": name }, ...kids);
 function table(rows, last, of) {
   const heads = ["Person", "Name", "At", "Since"].map((x) => h("th", { scope: "col" }, x));
   return h("table", { class: "grants passkeys" }, h("thead", {}, h("tr", {}, ...heads, h("th", { scope: "col" }, h("span", { class: "sr" }, last)))), h("tbody", {}, ...rows.map((one) =>

@@ -1,13 +1,13 @@
 // Settings: the config file with masked secrets, its differences before they count, and earlier versions.
 
 import { state, post, on } from "./api.js";
-import { h, t, put, attr, button, plural, pageRoot, textBox } from "./dom.js";
+import { h, t, attr, button, plural, pageRoot, textBox, errorBox } from "./dom.js";
 import { timeTag } from "./time.js";
 import { configChange, versionList } from "./config-change.js";
 import { loadSessions, sessions } from "./sessions.js";
 
 const root = pageRoot("settings", "Settings");
-const error = h("p", { class: "error", role: "alert", hidden: true });
+const [error, tell] = errorBox();
 const facts = h("dl", { class: "facts" });
 const notes = h("ul", { class: "notes" });
 const box = h("div", {});
@@ -23,7 +23,6 @@ const undo = h("div", {});
 root.append(h("div", { class: "stack" }, error, h("section", { class: "panel-box" }, h("h3", {}, "Config"), facts, notes, h("div", { class: "row" }, change, reload)), box, h("section", { class: "panel-box" }, h("h3", {}, "Versions that were in force"), undo), sessions));
 
 let config = null, editing = false;
-const tell = (text) => { put(error, text ?? ""); attr(error, "hidden", !text); };
 
 async function load() {
   const res = await post("/console/api/config/get", {});

@@ -1,7 +1,7 @@
 // Tasks: calls that continue after their response. Running ones can be stopped here.
 
 import { state, now, post } from "./api.js";
-import { h, t, put, attr, keyed, button, visText, pageRoot } from "./dom.js";
+import { h, t, put, attr, keyed, button, visText, pageRoot, cell } from "./dom.js";
 import { span, utc } from "./time.js";
 
 const LEVEL = { working: "running", input_required: "waiting", completed: "calm", failed: "bad", cancelled: "idle" };
@@ -32,7 +32,6 @@ function tickTasks() {
   for (const part of rows.values()) part.tick();
 }
 
-const cell = (label, ...kids) => h("td", { "data-label": label }, ...kids);
 
 function makeTask(first) {
   let task = first;

@@ -1,6 +1,6 @@
 //! Decisions of a person: approvals, remembered approvals, freezes.
 
-use super::{ActionError, ActionResult, OperatorApi};
+use super::{ActionError, ActionResult, OperatorApi, action_input::ActionInput};
 use crate::{operator::item_view, pretty_json, timestamp::millis};
 use serde_json::{Value, json};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -18,7 +18,7 @@ impl OperatorApi {
         with: &Value,
         who: &Approver,
     ) -> ActionResult {
-        let word = |key: &str| with.get(key).and_then(Value::as_str).unwrap_or_default();
+        let word = |key: &str| ActionInput(with).text(key);
         let id = word("id");
         match action {
             // A page of the console gets the secrets of a request only after the audit log has who asks for them.

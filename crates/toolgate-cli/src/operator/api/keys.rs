@@ -1,6 +1,6 @@
 //! API keys of callers: create, rotate, extend, revoke and list.
 
-use super::{ActionError, ActionResult, OperatorApi};
+use super::{ActionError, ActionResult, OperatorApi, action_input::ActionInput};
 use crate::{
     oauth::caller_credentials,
     servers,
@@ -85,9 +85,9 @@ impl OperatorApi {
         with: &Value,
         who: &Approver,
     ) -> Option<ActionResult> {
-        let word = |key: &str| with.get(key).and_then(Value::as_str).unwrap_or_default();
+        let word = |key: &str| ActionInput(with).text(key);
         let (keys, name) = (self.approvals.freezes().keys(), word("name"));
-        let number = |key: &str| with.get(key).and_then(Value::as_u64);
+        let number = |key: &str| ActionInput(with).number(key);
         let expires = number("expires").map(Duration::from_millis);
         let expires = expires.and_then(|end| UNIX_EPOCH.checked_add(end));
         let shown = |key: NewApiKey| json!({"key": key.reveal(), "old_until": key.old_valid_until().map(millis)});

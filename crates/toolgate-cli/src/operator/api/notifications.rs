@@ -1,6 +1,6 @@
 //! Notifications: the entries of the config with a test message each, and the browsers that get push messages.
 
-use super::{ActionResult, OperatorApi};
+use super::{ActionResult, OperatorApi, action_input::ActionInput};
 use crate::{config::NameGlob, console_roles::AttestedPerson};
 use serde_json::{Value, json};
 use toolgate_policy::{ApprovalChannel, Approver};
@@ -17,7 +17,7 @@ impl OperatorApi {
         with: &Value,
         who: &Approver,
     ) -> Option<ActionResult> {
-        let word = |key: &str| with.get(key).and_then(Value::as_str).unwrap_or_default();
+        let word = |key: &str| ActionInput(with).text(key);
         let done = match action {
             "notifications" => Ok(self.notifications()),
             "notifications/test" => self.send_test(word("name")).await,

@@ -1,12 +1,13 @@
 //! Storage format of approvals.
 
 use super::{ApprovalBinding, ApprovalRequirement, ApprovalStatus, Approver};
-use crate::{digest, passkeys::PasskeyAssertion};
-use serde_json::{Value, json};
-use std::{
-    sync::Arc,
-    time::{Duration, SystemTime, UNIX_EPOCH},
+use crate::{
+    digest,
+    passkeys::PasskeyAssertion,
+    unix_time::{self, to_unix_millis},
 };
+use serde_json::{Value, json};
+use std::{sync::Arc, time::SystemTime};
 use toolgate_core::{
     Caller, CallerAttributes, Definition, Item, ItemKind, Json, Origin, RequestInfo,
 };
@@ -90,8 +91,8 @@ impl StoredApproval {
                 .collect::<Option<_>>()?,
             request_info: Arc::new(seen(value.get("seen")?)?),
             call: text("call")?.into(),
-            requested_at: from_unix_millis(value.get("asked")?)?,
-            expires_at: from_unix_millis(value.get("expires")?)?,
+            requested_at: read_unix_millis(value.get("asked")?)?,
+            expires_at: read_unix_millis(value.get("expires")?)?,
             requirement: ApprovalRequirement::read(value.get("needs")?)?,
             approvers: yeses.collect::<Option<_>>()?,
             assertions: signatures
@@ -157,15 +158,9 @@ fn seen(value: &Value) -> Option<RequestInfo> {
     Some(info)
 }
 
-/// Converts a time to Unix milliseconds.
-pub(super) fn to_unix_millis(at: SystemTime) -> u64 {
-    let since = at.duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
-}
-
 /// Reads a time in Unix milliseconds.
-pub(super) fn from_unix_millis(value: &Value) -> Option<SystemTime> {
-    UNIX_EPOCH.checked_add(Duration::from_millis(value.as_u64()?))
+pub(super) fn read_unix_millis(value: &Value) -> Option<SystemTime> {
+    unix_time::from_unix_millis(value.as_u64()?)
 }
 
 /// Returns the groups, roles and claims of a caller for a row; `None` if it has none.

@@ -2,10 +2,10 @@
 
 use super::{
     ApprovalBinding, Approver,
-    codec::{from_unix_millis, stored_caller, to_unix_millis},
+    codec::{read_unix_millis, stored_caller},
     condition::GrantCondition,
 };
-use crate::{ApprovalLimits, StateRow};
+use crate::{ApprovalLimits, StateRow, unix_time::to_unix_millis};
 use serde_json::{Value, json};
 use std::{sync::Arc, time::SystemTime};
 use toolgate_core::Caller;
@@ -142,8 +142,8 @@ impl GrantView {
             view: text("view").map(Into::into),
             definition: text("definition")?.to_owned(),
             approver: Approver::read(value.get("by")?)?,
-            created_at: from_unix_millis(value.get("since")?)?,
-            expires_at: from_unix_millis(value.get("until")?)?,
+            created_at: read_unix_millis(value.get("since")?)?,
+            expires_at: read_unix_millis(value.get("until")?)?,
             max_uses: match maybe("uses")? {
                 None => None,
                 Some(uses) => Some(uses.as_u64()?),
@@ -155,7 +155,7 @@ impl GrantView {
             used: value.get("used")?.as_u64()?,
             last_used: match maybe("last")? {
                 None => None,
-                Some(last) => Some(from_unix_millis(last)?),
+                Some(last) => Some(read_unix_millis(last)?),
             },
         })
     }

@@ -1,10 +1,10 @@
 //! Signatures of passkeys over approvals.
 
 use super::{
-    ApprovalError, ApprovalService, ApprovalStatus, ApprovalTerms, Approver, codec::to_unix_millis,
+    ApprovalError, ApprovalService, ApprovalStatus, ApprovalTerms, Approver,
     pending::PendingApproval,
 };
-use crate::{ApprovalChannel, passkeys::SignedApproval};
+use crate::{ApprovalChannel, passkeys::SignedApproval, unix_time::to_unix_millis};
 use serde_json::{Value, json};
 use std::{
     collections::HashMap,

@@ -5,7 +5,7 @@
 //! - `list`: the list of enrolled passkeys, each change of which an enrolled passkey signed.
 //! - `change`: one change of the list, and its text.
 //! - `registry`: the list in the store, and requests for enrollment.
-//! - `signed_approval`: what a passkey signs for an approval.
+//! - `signed_approval`: the text that a passkey signs for an approval.
 //!
 //! # Examples
 //! A person enrolls a passkey. The first one may sign for others; each later one waits for such a signature.

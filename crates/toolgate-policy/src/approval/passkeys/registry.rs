@@ -4,11 +4,13 @@ use super::{
     EnrolledPasskey, PasskeyAssertion, PasskeyChange, PasskeyList, PasskeyListError,
     PasskeyRequest, RelyingParty, challenge_of, list::wrong,
 };
-use crate::{Approver, AuditRecorder, StateStore, WriteOutcome, WritePrecondition};
+use crate::{
+    Approver, AuditRecorder, StateStore, WriteOutcome, WritePrecondition, unix_time::to_unix_millis,
+};
 use serde_json::Value;
 use std::{
     sync::{Arc, Mutex, PoisonError, RwLock},
-    time::{Duration, SystemTime, UNIX_EPOCH},
+    time::{Duration, SystemTime},
 };
 use toolgate_journal::{AuditEntry, AuditEvent};
 use toolgate_protocol::hex;
@@ -321,9 +323,7 @@ impl PasskeyRegistry {
     }
 
     fn now(&self) -> u64 {
-        let now = self.store.clock().now();
-        let since = now.duration_since(UNIX_EPOCH).unwrap_or_default();
-        u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+        to_unix_millis(self.store.clock().now())
     }
 
     fn lock_requests(&self) -> std::sync::MutexGuard<'_, Vec<PendingPasskeyRequest>> {

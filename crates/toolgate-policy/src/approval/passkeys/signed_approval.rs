@@ -1,4 +1,4 @@
-//! What a passkey signs for an approval: the exact call.
+//! Text that a passkey signs for an approval: the exact call.
 
 use super::{canonical, challenge_of};
 use serde_json::{Value, json};
