@@ -6,7 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use crate::run::{cargo, must};
 
 /// Part of the name of a test, the variable with its count, and the full count.
-const COUNTS: [(&str, &str, &str); 15] = [
+const COUNTS: [(&str, &str, &str); 16] = [
     ("t07_", "TOOLGATE_T07", "100000"),
     ("t10_", "TOOLGATE_T10", "10000000"),
     ("t29_", "TOOLGATE_T29", "1000000"),
@@ -49,6 +49,7 @@ const COUNTS: [(&str, &str, &str); 15] = [
         "TOOLGATE_SHARED_SESSIONS",
         "102",
     ),
+    ("upgrade_loses_no_call", "TOOLGATE_UPGRADE_CALLS", "10000"),
     (
         "no_schedule_uses_an_approval_twice_or_without_a_person",
         "TOOLGATE_APPROVAL_SCHEDULES",

@@ -398,6 +398,9 @@ pub(crate) struct StatusOptions {
 pub(crate) struct ServeOptions {
     #[command(flatten)]
     pub(crate) options: ListenOptions,
+    /// Upgrade: take over the listener and the sessions of the running gateway, which completes its calls and ends
+    #[arg(long, conflicts_with = "stdio")]
+    pub(crate) take_over: bool,
 }
 
 /// Options of `toolgate run`.

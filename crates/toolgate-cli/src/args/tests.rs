@@ -172,6 +172,7 @@ fn serve_is_the_default_command() {
             stdio: true,
             ..ListenOptions::default()
         },
+        take_over: false,
     };
     for words in ["--config f --stdio", "serve --config f --stdio"] {
         let cli = of(words).unwrap();

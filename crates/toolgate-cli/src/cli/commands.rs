@@ -107,12 +107,14 @@ fn dispatch(cli: Cli) -> Result<ExitCode> {
     let data = || place.data();
     match &cli.command {
         None | Some(CliCommand::Serve(_)) => {
-            let options = &cli.serve_options().options;
+            let serve = cli.serve_options();
+            let options = &serve.options;
             let named = place
                 .config
                 .map(|c| vec!["--config".to_owned(), absolute(c)]);
             let words = named.unwrap_or_default();
             with_event_log(options, || {
+                let options = (options, serve.take_over);
                 start(place.config()?, options, place.data, words, &[])
             })
         }
@@ -123,7 +125,7 @@ fn dispatch(cli: Cli) -> Result<ExitCode> {
             let words = ["run"].into_iter().chain(named).map(str::to_owned);
             start(
                 config,
-                &run.options,
+                (&run.options, false),
                 place.data,
                 words.collect(),
                 &run.command,
@@ -230,10 +232,10 @@ fn with_event_log(
     done
 }
 
-/// Starts the gateway. `words` and `command` are the command line for a host that starts the same gateway over stdio.
+/// Starts the gateway, which takes over from a running one if `take_over` is set. `words` and `command` are the command line for a host that starts the same gateway over stdio.
 fn start(
     mut config: Config,
-    options: &ListenOptions,
+    (options, take_over): (&ListenOptions, bool),
     data: Option<&Path>,
     mut words: Vec<String>,
     command: &[String],
@@ -273,6 +275,7 @@ fn start(
         config_listen: said,
         data,
         transport: reach,
+        take_over,
         stdio: words,
     })?;
     Ok(ExitCode::SUCCESS)

@@ -41,6 +41,8 @@ pub(crate) enum GatewayEvent {
     Started { endpoint: String, data: String },
     /// The gateway begins to stop.
     Stopping,
+    /// Another process accepts the connections from now on.
+    HandedOver { process: u64, version: String },
     /// The gateway cannot start, or ended because of this failure.
     Failed { why: String },
     /// A server starts again.
@@ -145,6 +147,7 @@ impl GatewayEvent {
         match self {
             GatewayEvent::Started { .. } => "gateway.started",
             GatewayEvent::Stopping => "gateway.stopping",
+            GatewayEvent::HandedOver { .. } => "gateway.handed_over",
             GatewayEvent::Failed { .. } => "gateway.failed",
             GatewayEvent::ServerRestarting { .. } => "server.restarting",
             GatewayEvent::ServerStarted { .. } => "server.started",
@@ -178,6 +181,9 @@ impl GatewayEvent {
                 format!("the gateway serves {endpoint}; data directory {data}")
             }
             GatewayEvent::Stopping => "the gateway is stopping".to_owned(),
+            GatewayEvent::HandedOver { process, version } => format!(
+                "the process {process} (version {version}) accepts connections from now on; this gateway completes its calls and ends"
+            ),
             GatewayEvent::Failed { why } => why.clone(),
             GatewayEvent::ServerRestarting { server, restarts } => {
                 format!("the server {server} is starting again (restart {restarts})")
@@ -302,6 +308,9 @@ impl GatewayEvent {
     pub(super) fn fields(&self) -> Value {
         match self {
             GatewayEvent::Started { endpoint, data } => json!({"endpoint": endpoint, "data": data}),
+            GatewayEvent::HandedOver { process, version } => {
+                json!({"process": process, "version": version})
+            }
             GatewayEvent::ServerRestarting { server, restarts } => {
                 json!({"server": server, "restarts": restarts})
             }

@@ -8,6 +8,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use std::{
     convert::Infallible,
     net::{IpAddr, Ipv4Addr},
+    os::fd::{AsFd, BorrowedFd},
     sync::Arc,
     time::Duration,
 };
@@ -41,17 +42,27 @@ pub(crate) struct PeerListener {
     tls: PeerTls,
 }
 
+impl AsFd for PeerListener {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.listener.as_fd()
+    }
+}
+
 impl PeerListener {
-    /// Listens at the address of the settings.
+    /// Listens at the address of the settings, or on a listener for it that was taken over.
     ///
     /// # Errors
     /// The address cannot be used; the message says why.
     pub(crate) async fn bind(
         settings: &PeerSettings,
         tls: PeerTls,
+        taken: Option<std::net::TcpListener>,
     ) -> Result<PeerListener, String> {
         let address = settings.listen_address();
-        let listener = TcpListener::bind(&address).await;
+        let listener = match taken {
+            Some(taken) => TcpListener::from_std(taken),
+            None => TcpListener::bind(&address).await,
+        };
         let listener = listener.map_err(|e| {
             format!("cannot listen for other gateways at {address}: {e}; correct advertise or listen in [store]")
         })?;

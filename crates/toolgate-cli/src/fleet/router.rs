@@ -34,12 +34,13 @@ pub(crate) struct GatewayFleet {
 }
 
 impl GatewayFleet {
-    /// Joins the gateways of a store, and listens for them if the config says where.
+    /// Joins the gateways of a store, and listens for them if the config says where, on the listener that was taken
+    /// over if there is one.
     ///
     /// # Errors
     /// The certificates or the address cannot be used; the message says why.
     pub(crate) async fn join(
-        settings: &StoreSettings,
+        (settings, taken): (&StoreSettings, Option<std::net::TcpListener>),
         policy: &str,
         store: Arc<dyn StateStore>,
         checkpoint_mirror: PathBuf,
@@ -48,7 +49,7 @@ impl GatewayFleet {
         let peers = settings.peers.as_ref();
         let tls = peers.map(PeerTls::read).transpose()?;
         let listener = match peers.zip(tls.clone()) {
-            Some((peers, tls)) => Some(PeerListener::bind(peers, tls).await?),
+            Some((peers, tls)) => Some(PeerListener::bind(peers, tls, taken).await?),
             None => None,
         };
         let advertise = peers.map(|peers| peers.advertise.clone());

@@ -1,6 +1,6 @@
 //! Construction of the running gateway's parts.
 
-use super::StartOptions;
+use super::{StartOptions, handover::TransferredSessions};
 use crate::{
     admin::{AdminPages, GatewayHealth},
     authentication::{CallerTokens, RejectionLimiter},
@@ -45,6 +45,8 @@ use toolgate_store::postgres::PostgresStore;
 
 /// Stores of the running gateway.
 pub(super) struct GatewayStores<'a> {
+    /// Sessions of a predecessor.
+    pub(super) sessions: Arc<TransferredSessions>,
     /// Approvals, grants, keys, pins and freezes.
     pub(super) state: Arc<dyn StateStore>,
     /// The same store, if several gateways share it.
@@ -113,6 +115,7 @@ impl GatewayParts {
             .as_ref()
             .map(|shared| rate_sharing::create(shared, stores.gateways));
         let (store, tasks, fleet) = (stores.state, stores.tasks, stores.fleet);
+        let transferred = stores.sessions;
         let shared = gateway_resources(
             start,
             journal,
@@ -207,8 +210,11 @@ impl GatewayParts {
         let routes = sessions.map(|sessions| {
             let shared = (&operator, &admin, telemetry);
             let mut routes = http_routes(start, shared, sessions, links, edge_audit);
-            if let Some(fleet) = fleet {
-                routes.join_fleet(fleet);
+            match fleet {
+                Some(fleet) => routes.join_fleet(fleet),
+                None => {
+                    routes.endpoint = routes.endpoint.with_session_store(transferred);
+                }
             }
             Arc::new(routes)
         });

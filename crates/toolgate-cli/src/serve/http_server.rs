@@ -14,7 +14,7 @@ use std::{
     future::Future,
     sync::{
         Arc,
-        atomic::{AtomicUsize, Ordering::Relaxed},
+        atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed},
     },
     time::Duration,
 };
@@ -75,11 +75,14 @@ impl Drop for OpenConnection {
 }
 
 /// Serves until `stop` resolves, then waits for running requests within the drain timeout.
+///
+/// When `handed_over` resolves, another process accepts the connections. Open connections then end after their next
+/// response, and the function returns when all have ended, or after `stop` as above.
 pub(crate) async fn serve(
     (listener, tls): (TcpListener, Option<TlsHandshakes>),
     routes: Arc<impl RequestHandler>,
     limits: ListenLimits,
-    stop: impl Future<Output = ()>,
+    (handed_over, stop): (impl Future<Output = ()>, impl Future<Output = ()>),
 ) {
     let places = Arc::new(Semaphore::new(limits.max_connections));
     let (stopping, stopped) = watch::channel(false);
@@ -90,8 +93,9 @@ pub(crate) async fn serve(
         limits,
         addresses: ConnectionCounts::default(),
         invalid_proxy_headers: InvalidProxyHeaders::default(),
+        is_handed_over: AtomicBool::new(false),
     });
-    let mut stop = std::pin::pin!(stop);
+    let (mut handed_over, mut stop) = (std::pin::pin!(handed_over), std::pin::pin!(stop));
     loop {
         // At the limit, nothing is accepted until a connection ends.
         let next = async {
@@ -100,6 +104,10 @@ pub(crate) async fn serve(
         };
         let (place, accepted) = tokio::select! {
             () = &mut stop => break,
+            () = &mut handed_over => {
+                shared.is_handed_over.store(true, Relaxed);
+                break;
+            }
             next = next => next,
         };
         match accepted {
@@ -121,6 +129,14 @@ pub(crate) async fn serve(
         while connections.try_join_next().is_some() {}
     }
     drop(listener);
+    if shared.is_handed_over.load(Relaxed) {
+        // An idle connection stays open: a request may already be on its way, and closing would lose it.
+        let ended = async { while connections.join_next().await.is_some() {} };
+        tokio::select! {
+            () = ended => return,
+            () = &mut stop => {}
+        }
+    }
     let _ = stopping.send(true);
     let _ = tokio::time::timeout(limits.drain_timeout, async {
         while connections.join_next().await.is_some() {}

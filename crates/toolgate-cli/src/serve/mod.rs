@@ -3,6 +3,7 @@
 //! - `build`: construction of the parts.
 //! - `transports`: transports to callers.
 //! - `admin_listener`: listener of its own for health pages and metrics.
+//! - `handover`: handover of the listeners to a new process.
 //! - `gauges`: state of the gateway, for metrics.
 //! - `console_events`: events for the console.
 //! - `server_events`, `approval_events`: events for the audit log and the event log.
@@ -15,6 +16,7 @@ mod build;
 mod console_events;
 pub(crate) mod edge_audit;
 mod gauges;
+pub(crate) mod handover;
 pub(crate) mod http_server;
 mod notifications;
 pub(crate) mod routes;
@@ -35,10 +37,12 @@ use crate::{
     telemetry::GatewayTelemetry,
 };
 use build::{BoundAddress, GatewayParts, GatewayStores};
+use handover::{ListenerHandover, ListenerKind, Predecessor, TransferredSessions};
 use service_manager::InheritedListeners;
 use std::{
     io,
     net::SocketAddr,
+    os::fd::{AsFd, OwnedFd},
     path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
@@ -63,6 +67,8 @@ pub(crate) struct StartOptions {
     pub(crate) config_listen: SocketAddr,
     pub(crate) data: PathBuf,
     pub(crate) transport: GatewayTransport,
+    /// True to take over from the running gateway.
+    pub(crate) take_over: bool,
     /// Arguments with which a host would start the same gateway over stdio.
     pub(crate) stdio: Vec<String>,
 }
@@ -74,27 +80,25 @@ pub(crate) struct StartOptions {
 pub(crate) fn run(start: StartOptions) -> Result<(), String> {
     // Bind first: if the port is in use, the data directory must stay untouched.
     let mut inherited = InheritedListeners::take()?;
+    let mut predecessor = find_predecessor(&start)?;
     let listener = match &start.transport {
-        GatewayTransport::Http(address) => Some(match inherited.listener(*address, true) {
-            Some(listener) => listener,
-            None => listen(*address)?,
-        }),
+        GatewayTransport::Http(address) => {
+            let kind = ListenerKind::Gateway;
+            let taken = predecessor.as_mut();
+            let taken = taken.and_then(|taken| taken.listener(kind, *address));
+            let found = taken.or_else(|| inherited.listener(*address, true));
+            Some(found.map_or_else(|| listen(*address), Ok)?)
+        }
         GatewayTransport::Stdio => None,
     };
-    make_private(&start.data).map_err(|e| {
-        format!(
-            "cannot use the data directory {}: {e}; correct its permissions, or choose another with --data DIR",
-            start.data.display()
-        )
-    })?;
-    let admin = start
-        .config
-        .admin
-        .listen
-        .map(|address| match inherited.listener(address, false) {
-            Some(listener) => Ok(listener),
-            None => listen(address),
-        });
+    create_data_directory(&start)?;
+    let admin = start.config.admin.listen.map(|address| {
+        let kind = ListenerKind::Admin;
+        let taken = predecessor.as_mut();
+        let taken = taken.and_then(|taken| taken.listener(kind, address));
+        let found = taken.or_else(|| inherited.listener(address, false));
+        found.map_or_else(|| listen(address), Ok)
+    });
     let admin = admin.transpose()?;
     let telemetry = GatewayTelemetry::new(&start.config.telemetry)?;
     let journal = open_journal(&start, &telemetry)?;
@@ -116,7 +120,7 @@ pub(crate) fn run(start: StartOptions) -> Result<(), String> {
     let store = state.store.clone();
     let result = runtime.block_on(serve(
         start,
-        (listener, admin),
+        (listener, admin, predecessor),
         (journal.clone(), telemetry),
         (state, tasks.as_ref()),
         Arc::new(guardian),
@@ -126,6 +130,26 @@ pub(crate) fn run(start: StartOptions) -> Result<(), String> {
     store.close();
     journal.close();
     result
+}
+
+/// Finds the running gateway from which this process takes over, if it shall and there is one.
+fn find_predecessor(start: &StartOptions) -> Result<Option<Predecessor>, String> {
+    match &start.transport {
+        GatewayTransport::Http(address) if start.take_over => {
+            create_data_directory(start)?;
+            Predecessor::find(&start.data, *address)
+        }
+        _ => Ok(None),
+    }
+}
+
+fn create_data_directory(start: &StartOptions) -> Result<(), String> {
+    make_private(&start.data).map_err(|e| {
+        format!(
+            "cannot use the data directory {}: {e}; correct its permissions, or choose another with --data DIR",
+            start.data.display()
+        )
+    })
 }
 
 fn open_journal(
@@ -169,7 +193,11 @@ pub(crate) fn make_private(data: &Path) -> io::Result<()> {
 
 async fn serve(
     start: StartOptions,
-    (listener, admin): (Option<std::net::TcpListener>, Option<std::net::TcpListener>),
+    (listener, admin, mut predecessor): (
+        Option<std::net::TcpListener>,
+        Option<std::net::TcpListener>,
+        Option<Predecessor>,
+    ),
     (journal, telemetry): (Arc<AuditJournal>, Arc<GatewayTelemetry>),
     (state, tasks): (OpenedState, Option<&PersistentTasks>),
     guardian: Arc<Guardian>,
@@ -188,8 +216,14 @@ async fn serve(
             let policy = start.config.hash.clone().unwrap_or_default();
             let age = Duration::from_secs(start.config.limits.session_max_seconds);
             let mirror = start.config.audit.checkpoint_mirror(&start.data);
-            let joined =
-                GatewayFleet::join(&start.config.store, &policy, store.clone(), mirror, age);
+            let taken = predecessor.as_mut().and_then(Predecessor::peer_listener);
+            let joined = GatewayFleet::join(
+                (&start.config.store, taken),
+                &policy,
+                store.clone(),
+                mirror,
+                age,
+            );
             Some(joined.await?)
         }
         None => None,
@@ -197,7 +231,9 @@ async fn serve(
     let (fleet, peers) = joined.map_or((None, None), |(fleet, peers)| {
         (Some(Arc::new(fleet)), peers)
     });
+    let transferred = Arc::<TransferredSessions>::default();
     let stores = GatewayStores {
+        sessions: transferred.clone(),
         state: store.clone(),
         shared: shared.clone(),
         fleet: fleet.clone(),
@@ -210,21 +246,56 @@ async fn serve(
     let set = parts.server.set_seal_keys(&keys);
     set.map_err(|e| e.public_message().to_owned())?;
     parts.server.recover_tasks().await;
+    if let Some(predecessor) = &predecessor {
+        parts.check_successor(predecessor).await?;
+    }
+    let handover = {
+        let listeners = [
+            (ListenerKind::Gateway, listener.as_ref().map(AsFd::as_fd)),
+            (ListenerKind::Admin, admin.as_ref().map(AsFd::as_fd)),
+            (ListenerKind::Peers, peers.as_ref().map(AsFd::as_fd)),
+        ];
+        let duplicates = listeners
+            .into_iter()
+            .filter_map(|(kind, fd)| Some(fd?.try_clone_to_owned().map(|fd| (kind, fd))));
+        let duplicates: io::Result<Vec<(ListenerKind, OwnedFd)>> = duplicates.collect();
+        let duplicates = duplicates.map_err(|e| {
+            format!(
+                "cannot duplicate the listeners: {e}; raise the limit on open files of this user"
+            )
+        })?;
+        let routes = parts.routes.as_ref().zip(address);
+        routes.map(|(routes, address)| {
+            Arc::new(ListenerHandover::new(
+                address,
+                duplicates,
+                (routes.endpoint.clone(), transferred.clone()),
+                parts.supervisor.clone(),
+                journal.clone(),
+            ))
+        })
+    };
     let control = ControlSocket::open(&start.data)
         .map_err(|e| format!("cannot open the control socket, through which the toolgate commands reach this gateway: {e}; check that the data directory is writable"))?;
     // A program that reads the banner may send a signal at once, so install the handlers first.
     let (hangup, stop) = (signals::hangup()?, signals::stop()?);
+    let predecessor = match predecessor {
+        Some(predecessor) => predecessor.take_over(transferred.clone()).await,
+        None => None,
+    };
     parts.announce(&start, address);
     service_manager::notify_ready();
+    let handover = handover.as_ref();
     let result = tokio::select! {
-        result = parts.serve_transport(&start, listener, stop) => result,
-        () = control.serve(parts.operator.clone()) => Ok(()),
+        result = parts.serve_transport(&start, listener, (stop, handover)) => result,
+        () = control.serve(parts.operator.clone(), handover.cloned()) => Ok(()),
         () = parts.run_feeds() => Ok(()),
-        () = parts.serve_admin(&start, admin) => Ok(()),
+        () = parts.serve_admin(&start, admin, handover) => Ok(()),
+        () = parts.follow_predecessor(predecessor, &transferred, tasks) => Ok(()),
         () = telemetry.export() => Ok(()),
         () = report_status(shared.as_deref()) => Ok(()),
         () = share_rates(shared.as_deref(), &parts.active) => Ok(()),
-        () = follow_fleet(fleet.as_deref(), peers, &parts) => Ok(()),
+        () = follow_fleet(fleet.as_deref(), peers, (&parts, handover)) => Ok(()),
         () = seal_keys::refresh_keys(store, parts.server.clone()) => Ok(()),
         () = parts.reloader.watch(hangup) => Ok(()),
         () = guardian.died() => Err("the guardian process, which runs the servers, has ended, and all servers with it; start toolgate again".to_owned()),
@@ -245,7 +316,7 @@ async fn serve(
 async fn follow_fleet(
     fleet: Option<&GatewayFleet>,
     peers: Option<PeerListener>,
-    parts: &GatewayParts,
+    (parts, handover): (&GatewayParts, Option<&Arc<ListenerHandover>>),
 ) {
     let Some(fleet) = fleet else {
         return std::future::pending().await;
@@ -259,12 +330,30 @@ async fn follow_fleet(
             .clone()
             .unwrap_or_default()
     };
-    match peers {
-        Some(peers) => tokio::select! {
-            () = fleet.follow(policy) => {}
-            () = peers.serve(parts.routes.clone()) => {}
-        },
-        None => fleet.follow(policy).await,
+    let handed_over = handed_over(handover);
+    let followed = async {
+        match peers {
+            Some(peers) => tokio::select! {
+                () = fleet.follow(policy) => {}
+                () = peers.serve(parts.routes.clone()) => {}
+            },
+            None => fleet.follow(policy).await,
+        }
+    };
+    tokio::select! {
+        () = followed => return,
+        () = handed_over => {}
+    }
+    // The successor is a gateway of its own. Others continue the sessions of this one.
+    fleet.members.leave().await;
+    std::future::pending().await
+}
+
+/// Resolves when a successor accepts the connections.
+async fn handed_over(handover: Option<&Arc<ListenerHandover>>) {
+    match handover {
+        Some(handover) => handover.handed_over().await,
+        None => std::future::pending().await,
     }
 }
 

@@ -1,18 +1,25 @@
 //! Transports to callers, until the gateway stops.
 
 use super::admin_listener::AdminListener;
-use super::service_manager;
-use super::{GatewayParts, StartOptions};
+use super::handover::{ListenerHandover, OpenHandover, Predecessor, TransferredSessions};
+use super::{GatewayParts, StartOptions, handed_over, service_manager};
 use crate::{
+    runtime::persistent_tasks::PersistentTasks,
     serve::http_server::{self, ListenLimits},
+    servers::ServerState,
     tls::{HandshakeLimits, TlsHandshakes},
 };
+use futures_util::FutureExt;
 use std::{sync::Arc, time::Duration};
 use tokio::net::TcpListener;
 use toolgate::edge::{http::HttpEndpoint, standard, stdio};
 
 /// Interval at which idle sessions are removed.
 const SESSION_SWEEP_INTERVAL: Duration = Duration::from_secs(30);
+/// Interval at which a gateway whose listeners are handed over checks whether its tasks have ended.
+const TASK_POLL_INTERVAL: Duration = Duration::from_millis(100);
+/// States of ended tasks.
+const ENDED_TASK_STATES: [&str; 3] = ["completed", "failed", "cancelled"];
 
 /// Limits of the listener for health pages and metrics. Few clients use it.
 const ADMIN_LIMITS: ListenLimits = ListenLimits {
@@ -25,12 +32,13 @@ const ADMIN_LIMITS: ListenLimits = ListenLimits {
 };
 
 impl GatewayParts {
-    /// Serves until `stop` resolves, or until the transport ends.
+    /// Serves until `stop` resolves, until a successor has taken over and all is complete that ran, or until the
+    /// transport ends.
     pub(super) async fn serve_transport(
         &self,
         start: &StartOptions,
         listener: Option<TcpListener>,
-        stop: impl Future<Output = ()>,
+        (stop, handover): (impl Future<Output = ()>, Option<&Arc<ListenerHandover>>),
     ) -> Result<(), String> {
         let drain = Duration::from_secs(start.config.limits.drain_seconds);
         match (listener, &self.routes) {
@@ -54,9 +62,16 @@ impl GatewayParts {
                 });
                 let (endpoint, server) = (routes.endpoint.clone(), self.server.clone());
                 let operator = self.operator.clone();
+                let drained = async {
+                    handed_over(handover).await;
+                    tokio::time::sleep(drain).await;
+                };
+                // Pinned, so that both places can wait for it.
+                let drained = drained.boxed_local().shared();
                 let stop = async {
                     tokio::select! {
                         () = stop => {}
+                        () = drained.clone() => {}
                         () = sweep(&endpoint) => {}
                     }
                     self.admin.health.drain();
@@ -66,7 +81,16 @@ impl GatewayParts {
                     // drain timeout.
                     server.close();
                 };
-                http_server::serve((listener, tls), routes.clone(), limits, stop).await;
+                let until = (handed_over(handover), stop);
+                http_server::serve((listener, tls), routes.clone(), limits, until).await;
+                if handover.is_some_and(|handover| handover.is_handed_over()) {
+                    // Tasks have no connection.
+                    tokio::select! {
+                        () = drained => {}
+                        () = self.tasks_ended() => {}
+                    }
+                    self.server.close();
+                }
                 endpoint.close();
                 Ok(())
             }
@@ -94,7 +118,12 @@ impl GatewayParts {
 impl GatewayParts {
     /// Serves the health pages and the metrics on a listener of their own, if there is one. Never ends by itself: it
     /// answers probes until the gateway has drained.
-    pub(super) async fn serve_admin(&self, start: &StartOptions, listener: Option<TcpListener>) {
+    pub(super) async fn serve_admin(
+        &self,
+        start: &StartOptions,
+        listener: Option<TcpListener>,
+        handover: Option<&Arc<ListenerHandover>>,
+    ) {
         let Some(listener) = listener else {
             return std::future::pending().await;
         };
@@ -109,9 +138,78 @@ impl GatewayParts {
             (listener, None),
             Arc::new(pages),
             ADMIN_LIMITS,
-            std::future::pending(),
+            (handed_over(handover), std::future::pending()),
         )
         .await;
+        std::future::pending().await
+    }
+
+    /// Resolves when no task is running.
+    async fn tasks_ended(&self) {
+        let is_running = || {
+            let tasks = self.server.tasks();
+            tasks
+                .iter()
+                .any(|task| !ENDED_TASK_STATES.contains(&task.status))
+        };
+        while is_running() {
+            tokio::time::sleep(TASK_POLL_INTERVAL).await;
+        }
+    }
+
+    /// Waits until this process can take over: no server is starting, and all that the predecessor has running run.
+    ///
+    /// # Errors
+    /// The message says what does not run.
+    pub(super) async fn check_successor(&self, predecessor: &Predecessor) -> Result<(), String> {
+        let mut changes = self.supervisor.watch();
+        let starting = || {
+            let servers = self.supervisor.status();
+            servers
+                .iter()
+                .any(|server| server.state == ServerState::Starting)
+        };
+        while starting() {
+            if changes.changed().await.is_err() {
+                break;
+            }
+        }
+        let servers = self.supervisor.status();
+        let down = servers.iter().filter(|server| {
+            server.state != ServerState::Running && predecessor.runs_server(&server.id)
+        });
+        let down: Vec<&str> = down.map(|server| server.id.as_str()).collect();
+        if !down.is_empty() {
+            return Err(format!(
+                "did not take over, because the running gateway has servers that do not start here: {}; the running gateway goes on: see `toolgate logs`",
+                down.join(", ")
+            ));
+        }
+        match self.admin.health.problems().first() {
+            Some(problem) => Err(format!(
+                "did not take over, because this process is not ready: {problem}; the running gateway goes on"
+            )),
+            None => Ok(()),
+        }
+    }
+
+    /// Receives the sessions that clients open at a predecessor, and takes over its tasks when it ends. Never returns.
+    pub(super) async fn follow_predecessor(
+        &self,
+        predecessor: Option<OpenHandover>,
+        sessions: &Arc<TransferredSessions>,
+        tasks: Option<&PersistentTasks>,
+    ) {
+        if let Some(predecessor) = predecessor {
+            let sessions = sessions.clone();
+            let followed = tokio::task::spawn_blocking(move || predecessor.follow(&sessions));
+            let _ = followed.await;
+            if let Some(tasks) = tasks {
+                let has_ended = |process: &str| tasks.has_ended(process);
+                self.server.adopt_tasks(has_ended).await;
+            }
+        }
+        std::future::pending().await
     }
 }
 

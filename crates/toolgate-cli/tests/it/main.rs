@@ -120,6 +120,7 @@ mod tls;
 mod traces;
 mod uninstall;
 mod unusable;
+mod upgrade;
 mod uris;
 mod users;
 mod views;

@@ -468,6 +468,15 @@ impl ProtocolServer {
         self
     }
 
+    /// Takes over the tasks of processes that ended after this one began, and recovers them as
+    /// [`ProtocolServer::recover_tasks`] does.
+    #[cfg(feature = "tasks")]
+    #[doc(hidden)]
+    pub async fn adopt_tasks(self: &Arc<ProtocolServer>, is_gone: impl Fn(&str) -> bool) {
+        self.tasks.adopt_ended(&self.limits.tasks, is_gone);
+        self.recover_tasks().await;
+    }
+
     /// Recovers tasks of ended processes that still run at an upstream server, and follows them to their end. Call it
     /// once, when the service can be called, on the runtime that will run them. Tasks that cannot be recovered have
     /// `failed`.

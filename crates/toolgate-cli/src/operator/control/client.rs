@@ -65,6 +65,11 @@ impl GatewaySockets {
         Ok((!found.is_empty()).then_some(GatewaySockets(found)))
     }
 
+    /// Returns the sockets.
+    pub(crate) fn paths(&self) -> &[PathBuf] {
+        &self.0
+    }
+
     /// Sends a request to all gateways. Those that do not respond are reported on stderr.
     ///
     /// # Errors

@@ -1,7 +1,10 @@
 //! Server of the control socket, in the gateway.
 
 use super::{MAX_CONTROL_LINE_BYTES, person, socket_directory};
-use crate::operator::api::{ActionError, OperatorApi};
+use crate::{
+    operator::api::{ActionError, OperatorApi},
+    serve::handover::{ListenerHandover, TAKE_OVER_ACTION},
+};
 use serde_json::{Value, json};
 use std::{
     io,
@@ -49,14 +52,19 @@ impl ControlSocket {
         })
     }
 
-    /// Answers requests until the future is dropped.
-    pub(crate) async fn serve(&self, operator: Arc<OperatorApi>) {
+    /// Answers requests until the future is dropped. A gateway over HTTP hands its listeners over to a successor.
+    pub(crate) async fn serve(
+        &self,
+        operator: Arc<OperatorApi>,
+        handover: Option<Arc<ListenerHandover>>,
+    ) {
         let calls = Arc::new(Semaphore::new(MAX_CONTROL_CALLS));
         let mut open = JoinSet::new();
         loop {
             match self.listener.accept().await {
                 Ok((stream, _)) => {
-                    open.spawn(answer(stream, operator.clone(), calls.clone()));
+                    let handover = handover.clone();
+                    open.spawn(answer(stream, operator.clone(), calls.clone(), handover));
                 }
                 // Usually the process is out of file descriptors. Retry after other connections had time to close.
                 Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
@@ -73,7 +81,12 @@ impl Drop for ControlSocket {
     }
 }
 
-async fn answer(stream: UnixStream, operator: Arc<OperatorApi>, calls: Arc<Semaphore>) {
+async fn answer(
+    stream: UnixStream,
+    operator: Arc<OperatorApi>,
+    calls: Arc<Semaphore>,
+    handover: Option<Arc<ListenerHandover>>,
+) {
     let who = stream.peer_cred();
     let (read, mut write) = stream.into_split();
     let mut reader = BufReader::new(read.take(MAX_CONTROL_LINE_BYTES));
@@ -90,6 +103,13 @@ async fn answer(stream: UnixStream, operator: Arc<OperatorApi>, calls: Arc<Semap
     let with = request.get("with").cloned().unwrap_or_default();
     // If this process was suspended, the client may have given up meanwhile; then nothing is executed.
     if send(&mut write, &json!({"heard": true})).await.is_err() {
+        return;
+    }
+    if let (TAKE_OVER_ACTION, Some(handover)) = (action, &handover) {
+        // A successor sends nothing before it has the listeners, so the reader has buffered nothing.
+        if let Ok(stream) = reader.into_inner().into_inner().reunite(write) {
+            Box::pin(handover.serve_successor(stream, &with)).await;
+        }
         return;
     }
     let (notes, mut told) = mpsc::channel::<String>(16);

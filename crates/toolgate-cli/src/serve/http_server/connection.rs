@@ -9,12 +9,16 @@ use crate::{
     proxy::{ClientConnection, InvalidProxyHeader, read_proxy_header},
     tls::{HandshakePermit, TlsHandshakes},
 };
+use http::{HeaderValue, header};
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use std::{
     convert::Infallible,
     net::IpAddr,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
     time::{Duration, Instant},
 };
 use tokio::{
@@ -34,6 +38,8 @@ pub(super) struct ListenerParts<H> {
     pub(super) limits: ListenLimits,
     pub(super) addresses: ConnectionCounts,
     pub(super) invalid_proxy_headers: InvalidProxyHeaders,
+    /// True if another process accepts the connections.
+    pub(super) is_handed_over: AtomicBool,
 }
 
 /// Reports connections of trusted proxies without a valid header of the PROXY protocol, at most one a minute.
@@ -158,7 +164,14 @@ async fn serve_requests(
     let routes = &shared.routes;
     let service = service_fn(move |request: http::Request<Incoming>| {
         let routes = routes.clone();
-        async move { Ok::<_, Infallible>(routes.answer(client, request).await) }
+        async move {
+            let mut response = routes.answer(client, request).await;
+            if shared.is_handed_over.load(Relaxed) {
+                let close = HeaderValue::from_static("close");
+                response.headers_mut().insert(header::CONNECTION, close);
+            }
+            Ok::<_, Infallible>(response)
+        }
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())

@@ -1,7 +1,7 @@
 //! A running gateway and its command line.
 
 use super::process::lines;
-use super::{SOON, TempDir, command, end_politely, kill_hard, output, send, until};
+use super::{LONG, SOON, TempDir, command, end_politely, kill_hard, output, send, until};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -346,6 +346,15 @@ impl Gate {
     /// Ends it politely; it must end well.
     pub(crate) fn stop(mut self) -> Arc<TempDir> {
         let status = end_politely(&mut self.child);
+        assert!(status.success(), "{status} {:#?}", self.said());
+        self.data.clone()
+    }
+
+    /// Waits until it has ended by itself, which must be well.
+    #[track_caller]
+    pub(crate) fn ended(mut self) -> Arc<TempDir> {
+        let child = &mut self.child;
+        let status = until("the gateway ends", LONG, || child.try_wait().unwrap());
         assert!(status.success(), "{status} {:#?}", self.said());
         self.data.clone()
     }

@@ -166,3 +166,40 @@ pub(crate) fn all_of(port: u16, bytes: &[u8]) -> String {
     let _ = writing.join();
     String::from_utf8_lossy(&all).into_owned()
 }
+
+/// Client that keeps its connection, as most clients do. It opens another one only after a response that says so.
+pub(crate) struct KeptConnection {
+    port: u16,
+    stream: Option<TcpStream>,
+}
+
+impl KeptConnection {
+    pub(crate) fn new(port: u16) -> KeptConnection {
+        KeptConnection { port, stream: None }
+    }
+
+    /// Sends a request and reads its whole answer. An error is a lost request.
+    pub(crate) fn send(&mut self, request: &[u8]) -> std::io::Result<Response> {
+        // The helpers for single requests close their connection.
+        let request = String::from_utf8_lossy(request).replacen("Connection: close\r\n", "", 1);
+        let mut stream = match self.stream.take() {
+            Some(stream) => stream,
+            None => TcpStream::connect(("127.0.0.1", self.port))?,
+        };
+        stream.set_nodelay(true)?;
+        stream.set_read_timeout(Some(LONG))?;
+        stream.write_all(request.as_bytes())?;
+        let (mut all, mut buffer) = (Vec::new(), [0; 16 * 1024]);
+        while !whole(&all) {
+            match stream.read(&mut buffer)? {
+                0 => return Err(std::io::ErrorKind::UnexpectedEof.into()),
+                read => all.extend_from_slice(&buffer[..read]),
+            }
+        }
+        let response = parse(&all).ok_or(std::io::ErrorKind::InvalidData)?;
+        if response.header("connection") != Some("close") {
+            self.stream = Some(stream);
+        }
+        Ok(response)
+    }
+}

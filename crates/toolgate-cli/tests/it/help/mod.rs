@@ -20,7 +20,7 @@ pub(crate) use audit::{ends, records};
 pub(crate) use certificates::{Issued, TestAuthority, TlsClient, tls_send};
 pub(crate) use collector::{Collector, attribute};
 pub(crate) use gate::{Gate, Login, Setup, toolgate, traced_config};
-pub(crate) use http::{Response, all_of, checked, raw, request, send, try_raw};
+pub(crate) use http::{KeptConnection, Response, all_of, checked, raw, request, send, try_raw};
 pub(crate) use mcp::{Modern, Session, answer_of, message_of};
 pub(crate) use memory::{peak_from_now, peak_of, rss_of};
 pub(crate) use process::{Family, command, end_politely, free_port, kill_hard, lines, output};

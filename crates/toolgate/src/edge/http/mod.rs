@@ -241,6 +241,13 @@ impl HttpEndpoint {
         self
     }
 
+    /// Returns the keys and the records of the open sessions, as [`SessionStore::save`] got them, for another process
+    /// that takes over. Without a store, there are none.
+    #[doc(hidden)]
+    pub fn session_records(&self) -> Vec<(String, String)> {
+        session_store::records(&self.0)
+    }
+
     /// Sets the store of events, so that clients resume streams after a restart. Only the first one counts, and only
     /// for sessions that are opened later.
     pub fn with_event_store(self, store: Arc<dyn EventStore>) -> HttpEndpoint {

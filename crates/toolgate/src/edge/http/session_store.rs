@@ -186,8 +186,11 @@ fn storage_key(id: &str) -> String {
     hex::encode(digest(&SHA256, id.as_bytes()).as_ref())
 }
 
+/// Maximum length of the parameters of `initialize` that a session keeps for a handover, in bytes.
+const MAX_KEPT_PARAMS_BYTES: usize = 8 * 1024;
+
 /// Stored state of a session.
-struct SessionRecord {
+pub(super) struct SessionRecord {
     caller: String,
     generation: Option<u64>,
     view: Option<String>,
@@ -216,6 +219,11 @@ impl SessionRecord {
         o.int("restores", i64::from(self.restores));
         o.raw("initialize", &self.params);
         o.finish().as_str().to_owned()
+    }
+
+    /// Returns whether it is short enough to be kept in memory.
+    pub(super) fn is_short(&self) -> bool {
+        self.params.as_str().len() <= MAX_KEPT_PARAMS_BYTES
     }
 
     fn read(text: String, limits: &JsonLimits) -> Option<SessionRecord> {
@@ -268,7 +276,18 @@ pub(super) async fn save(
             params: params.clone(),
         };
         save_record(&**store, &session.id, &record).await;
+        session.keep_record(record);
     }
+}
+
+/// Returns the records of the open sessions, with the keys of a [`SessionStore`]. Only sessions with a store have one.
+pub(super) fn records(endpoint: &HttpEndpointState) -> Vec<(String, String)> {
+    let sessions = endpoint.sessions.all();
+    let records = sessions.iter().filter_map(|session| {
+        let record = session.record()?;
+        Some((storage_key(&session.id), record.text()))
+    });
+    records.collect()
 }
 
 /// Returns the session with this id, if `caller` owns it: an open one, or one that an earlier process stored.
@@ -317,9 +336,11 @@ async fn restore(
     client.set_ready();
     let created = Instant::now().checked_sub(age).unwrap_or_else(Instant::now);
     let session = (id.to_owned(), caller.clone(), client);
-    endpoint
+    let restored = endpoint
         .sessions
-        .add_restored(session, created, record.restores)
+        .add_restored(session, created, record.restores)?;
+    restored.keep_record(record);
+    Some(restored)
 }
 
 async fn save_record(store: &dyn SessionStore, id: &str, record: &SessionRecord) {

@@ -1,8 +1,10 @@
 //! Streamable HTTP sessions of the 2025 revisions, limited by count, idle time and age.
 
 use super::{
-    HttpLimits, request_parts::HttpRequestParts, resume::ResumableStreams,
-    session_store::SessionStores,
+    HttpLimits,
+    request_parts::HttpRequestParts,
+    resume::ResumableStreams,
+    session_store::{SessionRecord, SessionStores},
 };
 use crate::{
     edge::{ProtocolServer, call::MessageSender, handshake::InitializedClient},
@@ -25,6 +27,8 @@ pub(crate) struct HttpSession {
     number: u64,
     created: Instant,
     last_used: Mutex<Instant>,
+    /// Stored state, if there is a store.
+    record: OnceLock<SessionRecord>,
 }
 
 /// Open HTTP sessions and their limits.
@@ -122,6 +126,7 @@ impl HttpSessions {
             number: ids::session_number(),
             created,
             last_used: Mutex::new(now),
+            record: OnceLock::new(),
         });
         let mut open = self.table();
         if open.needs_sweep(now) || open.all.len() >= self.limits.max_sessions {
@@ -209,8 +214,13 @@ impl HttpSessions {
 
     /// Removes streams that no client resumed in time.
     pub(crate) fn sweep_streams(&self) {
-        let all: Vec<Arc<HttpSession>> = self.table().all.values().cloned().collect();
+        let all = self.all();
         all.iter().for_each(|session| session.streams.sweep());
+    }
+
+    /// Returns all open sessions.
+    pub(super) fn all(&self) -> Vec<Arc<HttpSession>> {
+        self.table().all.values().cloned().collect()
     }
 
     /// Ends all sessions of this process. They stay in the store, for the next process.
@@ -268,6 +278,18 @@ impl HttpSession {
     /// Returns whether its streams begin with an event without data, and a connection may end before its stream.
     pub(crate) fn has_priming_event(&self) -> bool {
         self.client.dialect().polled_streams
+    }
+
+    /// Keeps the stored state of a session for [`HttpSession::record`], unless it is long.
+    pub(super) fn keep_record(&self, record: SessionRecord) {
+        if record.is_short() {
+            let _ = self.record.set(record);
+        }
+    }
+
+    /// Returns the stored state of a session.
+    pub(super) fn record(&self) -> Option<&SessionRecord> {
+        self.record.get()
     }
 
     fn last_used(&self) -> Instant {

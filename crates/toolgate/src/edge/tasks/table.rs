@@ -53,6 +53,19 @@ impl TaskTable {
         is_gone: impl Fn(&str) -> bool,
     ) {
         let kept = Arc::new(TaskStore::new(store, process));
+        self.adopt(&kept, limits, is_gone);
+        // It is set only once, when the server is built.
+        let _ = self.store.set(kept);
+    }
+
+    /// Takes over the tasks of processes that ended after the store was set, up to the limits.
+    pub(crate) fn adopt_ended(&self, limits: &TaskLimits, is_gone: impl Fn(&str) -> bool) {
+        if let Some(kept) = self.store() {
+            self.adopt(&kept, limits, is_gone);
+        }
+    }
+
+    fn adopt(&self, kept: &Arc<TaskStore>, limits: &TaskLimits, is_gone: impl Fn(&str) -> bool) {
         let mut left = kept.take_over(limits, is_gone).into_iter();
         for task in left.by_ref() {
             let mut table = self.table();
@@ -64,8 +77,6 @@ impl TaskTable {
             }
         }
         sweep(&mut self.table(), limits);
-        // It is set only once, when the server is built.
-        let _ = self.store.set(kept);
     }
 
     /// Sets the suffix of the ids of new tasks, unless one is set.
