@@ -590,6 +590,11 @@ pub(crate) enum AuditCommand {
     },
     /// Print the last checkpoint of each chain of all gateways that share the store, as lines of JSON
     Checkpoints,
+    /// Make encrypted contents unreadable for good, and keep their records
+    ///
+    /// Needs `encrypt_contents = true` in `[audit]`. It destroys the keys of the contents, in the store. Works beside a
+    /// running gateway. It cannot reach backups and exports of the store.
+    Erase(AuditEraseOptions),
     /// Acknowledge damage to the audit log
     ///
     /// Damage that the start or a checkpoint found makes `toolgate status` fail until you acknowledge it.
@@ -627,6 +632,28 @@ pub(crate) struct AuditSearchOptions {
     pub(crate) json: bool,
 }
 
+/// Options of `toolgate audit erase`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct AuditEraseOptions {
+    /// Erase the contents of all calls of this caller so far, named as in the records, such as key:NAME
+    #[arg(
+        long,
+        value_name = "CALLER",
+        required_unless_present = "before",
+        conflicts_with = "before"
+    )]
+    pub(crate) caller: Option<String>,
+    /// Erase the contents of all calls before this UTC day, such as 2026-11-30
+    #[arg(long, value_name = "DATE", value_parser = date)]
+    pub(crate) before: Option<String>,
+    /// Only print how many records would become unreadable
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Erase without asking
+    #[arg(long)]
+    pub(crate) yes: bool,
+}
+
 /// Output format of `toolgate audit export`.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, clap::ValueEnum)]
 pub(crate) enum ExportFormat {
@@ -645,6 +672,21 @@ impl ExportFormat {
     pub(crate) fn read(name: &str) -> Option<ExportFormat> {
         <ExportFormat as clap::ValueEnum>::from_str(name, false).ok()
     }
+}
+
+/// Parses a day, such as `2026-11-30`.
+fn date(text: &str) -> Result<String, String> {
+    let parts: Vec<&str> = text.split('-').collect();
+    let number = |at: usize, digits: usize| {
+        let part = parts.get(at).filter(|part| part.len() == digits)?;
+        part.bytes().all(|b| b.is_ascii_digit()).then_some(())?;
+        part.parse::<u32>().ok()
+    };
+    let in_range = |at, most| number(at, 2).is_some_and(|n| (1..=most).contains(&n));
+    let fits = parts.len() == 3 && number(0, 4).is_some() && in_range(1, 12) && in_range(2, 31);
+    fits.then(|| text.to_owned()).ok_or_else(|| {
+        format!("{text:?} is not a day; write year, month and day, such as 2026-11-30")
+    })
 }
 
 /// Parses the command line of this process. Wrong usage exits with code 2, `--help` and `--version` with 0.

@@ -29,7 +29,7 @@ const TYPICAL_FIELDS: usize = 24;
 pub(crate) const RESERVED_HEAD_BYTES: usize = 512;
 
 /// Fields that are omitted first if a record is too long.
-const BULKY_FIELDS: [&str; 3] = ["args", "res", "text"];
+const BULKY_FIELDS: [&str; 5] = ["args", "args_enc", "res", "res_enc", "text"];
 
 /// Maximum length of a `call` id in bytes.
 const MAX_CALL_ID_BYTES: usize = 256;

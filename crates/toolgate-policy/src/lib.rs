@@ -102,6 +102,8 @@ pub use approval::input_requests::{
 pub use approval::passkeys;
 pub use approver::{ApprovalChannel, Approver, ApproverIdentity};
 pub use audit::begin::{AuditBegin, AuditDurability};
+#[doc(hidden)]
+pub use audit::content_keys::{ContentKeyEntry, ContentKeys, ContentReader, ErasureScope};
 pub use audit::contents::{AuditContentForm, AuditContents, masked_arguments};
 pub use audit::end::AuditEnd;
 pub use audit::observer::{CallEnd, CallObserver, CallStage, CallView, NoObserver};

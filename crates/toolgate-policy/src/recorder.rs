@@ -255,13 +255,16 @@ pub fn sanitize_entry(entry: AuditEntry) -> AuditEntry {
     {
         return entry;
     }
-    entry.with_edited_strings(&|text| {
-        let redacted = SecretRedactor::redact_for_display(text);
-        match (escape_bidi(&redacted), &redacted) {
-            (Cow::Borrowed(_), Cow::Borrowed(_)) => None,
-            (escaped, _) => Some(escaped.into_owned()),
-        }
-    })
+    entry.with_edited_strings(&sanitized_text)
+}
+
+/// Returns a text of an audit entry made safe; `None` if it is safe already.
+pub(crate) fn sanitized_text(text: &str) -> Option<String> {
+    let redacted = SecretRedactor::redact_for_display(text);
+    match (escape_bidi(&redacted), &redacted) {
+        (Cow::Borrowed(_), Cow::Borrowed(_)) => None,
+        (escaped, _) => Some(escaped.into_owned()),
+    }
 }
 
 fn log(entry: &AuditEntry) {

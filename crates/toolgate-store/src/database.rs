@@ -84,7 +84,9 @@ impl Database {
             ));
         }
         connection
-            .execute_batch("PRAGMA synchronous = FULL; PRAGMA trusted_schema = OFF;")
+            .execute_batch(
+                "PRAGMA synchronous = FULL; PRAGMA trusted_schema = OFF; PRAGMA secure_delete = ON;",
+            )
             .map_err(wrong)?;
         let mut database = Database {
             connection,
@@ -150,6 +152,24 @@ impl Database {
         match found.as_str() {
             "ok" => Ok(()),
             reason => Err(StoreError::damaged(&self.path, reason)),
+        }
+    }
+
+    /// Rewrites the file and empties its log, so that neither has bytes of removed entries.
+    pub(crate) fn purge(&self) -> Result<(), StoreError> {
+        self.batch("PRAGMA temp_store = MEMORY; VACUUM")?;
+        let sql = "PRAGMA wal_checkpoint(TRUNCATE)";
+        let busy: bool = self
+            .connection
+            .query_row(sql, [], |row| row.get(0))
+            .map_err(|cause| self.failure(cause))?;
+        match busy {
+            false => Ok(()),
+            true => {
+                let reason = "other processes read it all the time; try again";
+                let cause = std::io::Error::other(reason);
+                Err(StoreError::file("empty the log of", &self.path, cause))
+            }
         }
     }
 

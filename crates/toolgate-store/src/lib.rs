@@ -61,4 +61,4 @@ mod writer_handle;
 pub use error::StoreError;
 pub use shared::StoreLimits;
 pub use store::DatabaseStore;
-pub use transfer::{StoreReport, StoreTable, check, clear, export, import};
+pub use transfer::{StoreReport, StoreTable, check, clear, export, import, purge};

@@ -50,6 +50,15 @@ pub fn check(dir: &Path) -> Result<StoreReport, StoreError> {
     Ok(StoreReport::of(entries, version))
 }
 
+/// Removes the bytes that removed entries left in the files of a state store, also beside running processes. Deleted
+/// data may still be on the medium, and in copies of the files.
+///
+/// # Errors
+/// The database cannot be written, or other processes read it all the time.
+pub fn purge(dir: &Path) -> Result<(), StoreError> {
+    open(dir)?.purge()
+}
+
 impl StoreReport {
     pub(crate) fn of(entries: Vec<StoreChange>, version: u64) -> StoreReport {
         let mut tables = BTreeMap::<String, usize>::new();

@@ -232,6 +232,9 @@ toolgate audit verify
 toolgate audit verify --checkpoints /mnt/mirror/checkpoints
 toolgate audit verify --fleet --log /mnt/gate-2 --log /mnt/gate-3"),
     ("audit checkpoints", "toolgate audit checkpoints > checkpoints.jsonl"),
+    ("audit erase", "\
+toolgate audit erase --caller key:ci --dry-run
+toolgate audit erase --before 2026-11-30 --yes"),
     ("audit acknowledge", "toolgate audit acknowledge"),
     ("audit key", "toolgate audit key"),
 ];

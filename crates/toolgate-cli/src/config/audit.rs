@@ -2,7 +2,7 @@
 
 use super::{
     audit_content::{ArgumentForm, AuditContentSettings, ResultForm},
-    reader::{ConfigPath, IntRange, Word},
+    reader::{ConfigPath, IntRange, SettingError, SettingPath, Word},
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -40,7 +40,8 @@ pub(super) struct AuditSection {
     /// segments. Default: none: all is kept.
     #[serde(with = "IntRange::<1_048_576, 1_125_899_906_842_624>")]
     keep_bytes: Option<u64>,
-    /// True if retirement is suspended. A file `hold` in `DATA/audit` does the same without a restart.
+    /// True if retirement is suspended, and no contents can be erased. A file `hold` in `DATA/audit` does the same
+    /// without a restart.
     hold: bool,
     /// Audit writes that a call waits for. With `strict`, `call.begin` is on the disk before the call leaves, and
     /// `call.end` before its answer does. With `end`, both are on the disk before the answer leaves. `auto` is `end`
@@ -61,6 +62,14 @@ pub(super) struct AuditSection {
     /// Maximum length of recorded arguments and results. Of longer ones, only the length and the digest are recorded.
     #[serde(with = "IntRange::<64, 49_152>")]
     contents_bytes: usize,
+    /// True if the gateway encrypts recorded arguments and results, so that `toolgate audit erase` can make those of a
+    /// caller or of a period unreadable. The keys are in the store. A record then has `args_enc` and `res_enc` instead
+    /// of `args` and `res`.
+    encrypt_contents: bool,
+    /// Age in days at which encrypted contents become unreadable: the gateway destroys the key of each UTC day that is
+    /// older. The records stay. It needs `encrypt_contents`. Default: none: contents are kept as long as their records.
+    #[serde(with = "IntRange::<1, 36_600>")]
+    keep_contents_days: Option<u64>,
 }
 
 /// Audit log settings.
@@ -82,6 +91,8 @@ pub(crate) struct AuditSettings {
     pub(crate) keep_bytes: Option<u64>,
     /// True suspends retention: no segment is deleted.
     pub(crate) hold: bool,
+    /// Age in days at which the keys of encrypted contents are destroyed; by default unlimited. A reload applies changes.
+    pub(crate) keep_contents_days: Option<u64>,
     /// Call contents in audit records; a reload applies changes.
     pub(crate) content: AuditContentSettings,
 }
@@ -97,6 +108,7 @@ impl Default for AuditSettings {
             keep_days: None,
             keep_bytes: None,
             hold: false,
+            keep_contents_days: None,
             content: AuditContentSettings::default(),
         }
     }
@@ -118,13 +130,22 @@ impl Default for AuditSection {
             arguments: audit.content.arguments,
             results: audit.content.results,
             contents_bytes: audit.content.max_content_bytes,
+            encrypt_contents: audit.content.encrypt,
+            keep_contents_days: audit.keep_contents_days,
         }
     }
 }
 
-impl From<AuditSection> for AuditSettings {
-    fn from(section: AuditSection) -> AuditSettings {
-        AuditSettings {
+impl AuditSettings {
+    /// Checks `[audit]`.
+    pub(super) fn check(section: AuditSection) -> Result<AuditSettings, SettingError> {
+        if section.keep_contents_days.is_some() && !section.encrypt_contents {
+            return Err(SettingError::about(
+                SettingPath::new(&["audit", "keep_contents_days"]),
+                "needs encrypt_contents = true, because only encrypted contents can be erased without their records; set it too, or use keep_days to delete whole segments",
+            ));
+        }
+        Ok(AuditSettings {
             segment_bytes: section.segment_bytes,
             segment_hours: section.segment_hours,
             checkpoint_records: section.checkpoint_records,
@@ -133,17 +154,17 @@ impl From<AuditSection> for AuditSettings {
             keep_days: section.keep_days,
             keep_bytes: section.keep_bytes,
             hold: section.hold,
+            keep_contents_days: section.keep_contents_days,
             content: AuditContentSettings {
                 durability: section.mode,
                 arguments: section.arguments,
                 results: section.results,
                 max_content_bytes: section.contents_bytes,
+                encrypt: section.encrypt_contents,
             },
-        }
+        })
     }
-}
 
-impl AuditSettings {
     /// Returns the journal options for a data directory.
     pub(crate) fn journal_options(&self, data: &Path) -> toolgate_journal::JournalOptions {
         let mut options = toolgate_journal::JournalOptions::new(data.join("audit"));
@@ -157,6 +178,11 @@ impl AuditSettings {
         options.suspend_retention = self.hold;
         options.checkpoint_mirror = Some(self.checkpoint_mirror(data));
         options
+    }
+
+    /// Returns whether nothing may be deleted: neither segments nor the keys of contents.
+    pub(crate) fn is_on_hold(&self, data: &Path) -> bool {
+        self.hold || data.join("audit/hold").exists()
     }
 
     /// Returns the checkpoint mirror of a data directory.
@@ -180,7 +206,7 @@ mod tests {
     #[test]
     fn every_key_is_read() {
         let config = read(
-            "[audit]\nsegment_bytes = 4096\nsegment_hours = 2\ncheckpoint_records = 3\ncheckpoint_seconds = 4\ncheckpoints = \"c.jsonl\"\nkeep_days = 1\nkeep_bytes = 1048576\nhold = true\nmode = \"end\"\narguments = \"redacted\"\nresults = \"redacted\"\ncontents_bytes = 64",
+            "[audit]\nsegment_bytes = 4096\nsegment_hours = 2\ncheckpoint_records = 3\ncheckpoint_seconds = 4\ncheckpoints = \"c.jsonl\"\nkeep_days = 1\nkeep_bytes = 1048576\nhold = true\nmode = \"end\"\narguments = \"redacted\"\nresults = \"redacted\"\ncontents_bytes = 64\nencrypt_contents = true\nkeep_contents_days = 30",
         );
         let audit = config.unwrap().audit;
         assert_eq!(
@@ -190,6 +216,10 @@ mod tests {
                 audit.content.max_content_bytes
             ),
             (AuditContentForm::Redacted, AuditContentForm::Redacted, 64)
+        );
+        assert_eq!(
+            (audit.content.encrypt, audit.keep_contents_days),
+            (true, Some(30))
         );
         assert_eq!(audit.content.durability, AuditDurability::End);
         let options = audit.journal_options(Path::new("/data"));
@@ -233,6 +263,9 @@ mod tests {
             "results = \"plain\"",
             "contents_bytes = 63",
             "contents_bytes = 49153",
+            "encrypt_contents = 1",
+            "keep_contents_days = 0",
+            "keep_contents_days = 30",
         ] {
             let error = read(&format!("[audit]\n{wrong}")).unwrap_err();
             assert!(error.contains("/etc/t.toml:2:"), "{error}");

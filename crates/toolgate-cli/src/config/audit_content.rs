@@ -69,6 +69,8 @@ pub(crate) struct AuditContentSettings {
     pub(crate) results: AuditContentForm,
     /// Maximum bytes of one recorded content, from 64 to 49,152; default 16 KiB. Longer ones are omitted.
     pub(crate) max_content_bytes: usize,
+    /// True if recorded contents are encrypted.
+    pub(crate) encrypt: bool,
 }
 
 impl Default for AuditContentSettings {
@@ -78,6 +80,7 @@ impl Default for AuditContentSettings {
             arguments: AuditContentForm::RuleInputs,
             results: AuditContentForm::Digest,
             max_content_bytes: 16 * 1024,
+            encrypt: false,
         }
     }
 }

@@ -75,7 +75,8 @@ pub(crate) async fn evaluate_records(
         // Records written meanwhile are ignored, so that this ends.
         let meant = |ts: u64| (wanted.since..=now).contains(&ts);
         progress(count);
-        for line in lines.iter().filter(|line| meant(line.ts)) {
+        for mut line in lines.into_iter().filter(|line| meant(line.ts)) {
+            by.contents.reveal(&mut line.fields);
             let Some(call) = RecordedCall::read(&line.event, line.ts, &line.fields) else {
                 continue;
             };

@@ -244,6 +244,8 @@ pub(crate) fn gateway_policy(
             .unwrap_or(config.audit.content.durability)
     });
     policy.audit_contents = audit_contents(config);
+    let encrypts = config.audit.content.encrypt;
+    policy.audit_contents.keys = kept.content_keys.clone().filter(|_| encrypts);
     policy
 }
 

@@ -4,6 +4,7 @@ pub(crate) mod active;
 pub(crate) mod base_url;
 pub(crate) mod call_feed;
 pub(crate) mod compose;
+pub(crate) mod content_retention;
 mod counted_calls;
 pub(crate) mod dry_run;
 pub(crate) mod instructions;

@@ -16,9 +16,9 @@ use toolgate_core::{
     Error, ErrorKind, Item, ItemKind, Json, ListRequest, Origin, Outcome, Service,
 };
 use toolgate_policy::{
-    self as policy, AccessRule, ApprovalService, AuditRecorder, ChangedKeys, GrantView,
-    MemoryStateStore, OnOutboundSecret, PinnedText, Pins, Policy, StateClock, StateRow, StateStore,
-    WriteOutcome, WritePrecondition, pins::StoredPin as KeptPin,
+    self as policy, AccessRule, ApprovalService, AuditRecorder, ChangedKeys, ContentReader,
+    GrantView, MemoryStateStore, OnOutboundSecret, PinnedText, Pins, Policy, StateClock, StateRow,
+    StateStore, WriteOutcome, WritePrecondition, pins::StoredPin as KeptPin,
 };
 
 /// Choice of a definition if the latest one is not the accepted one.
@@ -41,6 +41,8 @@ pub(crate) struct OfflineView {
     catalogs: Vec<(ItemKind, Catalog)>,
     offline_servers: Vec<Arc<OfflineServer>>,
     approvals: Arc<ApprovalService>,
+    /// Decrypts recorded contents.
+    pub(crate) contents: ContentReader,
 }
 
 impl OfflineView {
@@ -84,6 +86,7 @@ impl OfflineView {
             ),
             pins: Pins::new(store.clone(), recorder.clone()),
             recorder,
+            content_keys: None,
             rate_sharing: None,
         };
         let pins = crate::runtime::pins::with_settings(&config, kept.pins.clone());
@@ -110,6 +113,7 @@ impl OfflineView {
             catalogs,
             offline_servers: shelves,
             approvals: kept.approvals,
+            contents: ContentReader::new(store),
             config,
         })
     }

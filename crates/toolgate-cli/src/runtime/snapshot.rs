@@ -27,12 +27,14 @@ use std::{
 use toolgate::{aggregate::Aggregate, edge::http::HostGuard};
 use toolgate_auth::{Secret, Url};
 use toolgate_core::{Caller, ChangeFilter, ChangeStream, ItemKind, Service};
-use toolgate_policy::{ApprovalService, AuditRecorder, Pins, Policy, RateSharing};
+use toolgate_policy::{ApprovalService, AuditRecorder, ContentKeys, Pins, Policy, RateSharing};
 use toolgate_protocol::memory_budget::MemoryBudget;
 
 /// Backends that the policies of all snapshots share: audit log, call feed, approvals, store and pins.
 pub(crate) struct PolicyBackends {
     pub(crate) recorder: Arc<AuditRecorder>,
+    /// Keys that encrypt recorded contents; `None` for a command that records no calls.
+    pub(crate) content_keys: Option<Arc<ContentKeys>>,
     pub(crate) feed: Arc<CallFeed>,
     pub(crate) approvals: Arc<ApprovalService>,
     /// Pinned definitions, without the settings of a config.

@@ -14,7 +14,7 @@ use std::{
 use toolgate_policy::StateStore;
 use toolgate_store::{
     DatabaseStore, StoreError, StoreLimits,
-    postgres::{PostgresAddress, PostgresOptions, PostgresStore, STATE_SPACE},
+    postgres::{PostgresAddress, PostgresOptions, PostgresStore, STATE_SPACE, purge_shared},
 };
 
 /// File in the data directory of a gateway whose state is in a shared database. Without it, a command that cannot read
@@ -128,6 +128,18 @@ impl StoreLocation {
                 })
             }
         }
+    }
+
+    /// Removes what removed entries left in the files or tables of the state. Blocks.
+    ///
+    /// # Errors
+    /// The state cannot be written; the message is for the operator.
+    pub(crate) fn purge(&self) -> Result<(), String> {
+        let done = match &self.shared {
+            None => toolgate_store::purge(&self.local()),
+            Some(address) => purge_shared(address),
+        };
+        done.map_err(|error| error.detail())
     }
 
     /// Opens the state of a gateway that starts. It waits for a shared database that is away, since without freezes and

@@ -39,7 +39,7 @@ use std::{net::SocketAddr, sync::Arc, time::SystemTime};
 use toolgate::edge::{ProtocolServer, ServerCapabilities, TaskOffer, http::HttpEndpoint};
 use toolgate_guardian::Guardian;
 use toolgate_journal::AuditJournal;
-use toolgate_policy::{ApprovalService, AuditRecorder, SecretRedactor, StateStore};
+use toolgate_policy::{ApprovalService, AuditRecorder, ContentKeys, SecretRedactor, StateStore};
 use toolgate_protocol::memory_budget::MemoryBudget;
 use toolgate_store::postgres::PostgresStore;
 
@@ -304,6 +304,7 @@ fn policy_backends(
         feed,
         approvals: ApprovalService::new(recorder.clone(), store.clone(), limits),
         recorder,
+        content_keys: Some(Arc::new(ContentKeys::new(store.clone()))),
         telemetry: Some(telemetry.clone()),
         rate_sharing: None,
     }

@@ -30,6 +30,7 @@ use crate::{
     event_log::{self, GatewayEvent},
     fleet::{GatewayFleet, PeerListener},
     operator::control::ControlSocket,
+    runtime::content_retention::enforce_retention,
     runtime::persistent_tasks::PersistentTasks,
     runtime::rate_sharing::share_rates,
     runtime::seal_keys,
@@ -51,6 +52,7 @@ use tokio::net::TcpListener;
 use toolgate_core::visible;
 use toolgate_guardian::Guardian;
 use toolgate_journal::AuditJournal;
+use toolgate_policy::ContentKeys;
 
 /// Transport of the gateway.
 pub(crate) enum GatewayTransport {
@@ -286,7 +288,11 @@ async fn serve(
     parts.announce(&start, address);
     service_manager::notify_ready();
     let handover = handover.as_ref();
+    let content_keys = ContentKeys::new(store.clone());
+    let location = StoreLocation::of(&start.config, &start.data)?;
+    let place = (start.data.as_path(), &location);
     let result = tokio::select! {
+        () = enforce_retention(&content_keys, &parts.active, &journal, place) => Ok(()),
         result = parts.serve_transport(&start, listener, (stop, handover)) => result,
         () = control.serve(parts.operator.clone(), handover.cloned()) => Ok(()),
         () = parts.run_feeds() => Ok(()),

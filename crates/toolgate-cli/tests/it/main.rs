@@ -34,6 +34,7 @@ mod denials_and_stops;
 mod doctor;
 mod edit_mistakes;
 mod editing;
+mod erasing;
 mod event_lines;
 mod event_outputs;
 mod exchange;

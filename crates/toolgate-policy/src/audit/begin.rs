@@ -87,9 +87,10 @@ impl AuditBegin {
             .with("policy_hash", self.policy.as_ref())
             .with_objects("trail", decision_log(&steps));
         let arguments = call.arguments().raw();
+        let of = (&call.caller, Some(item));
         let record = self
             .contents
-            .arguments(&self.recorder, record, Some(item), arguments);
+            .arguments(&self.recorder, record, of, arguments);
         match approval_id(&steps) {
             Some(id) => record.with("approval", id),
             None => record,
@@ -112,6 +113,10 @@ impl Layer for AuditBegin {
                 true => Urgency::Urgent,
                 false => Urgency::CanWait,
             };
+            if self.contents.keys.is_some() {
+                let contents = &self.contents;
+                contents.prepare_arguments(&call.caller, Some(&item)).await;
+            }
             // Queued before the step is logged, so that an end record is written exactly for calls with a begin record.
             let written = match self.recorder.is_consumed() {
                 true => Some(

@@ -5,9 +5,12 @@ mod output;
 #[cfg(test)]
 mod tests;
 
+use super::content_keys::{ContentKeys, NO_KEY_PLACEHOLDER, encrypted_field, is_omitted};
+use crate::recorder::sanitized_text;
 use crate::{ArgumentNames, ArgumentReads, AuditRecorder, PerServer, SecretRedactor};
 use marked_arguments::MarkedArguments;
-use toolgate_core::{Item, Json, Output};
+use std::sync::Arc;
+use toolgate_core::{Caller, Item, Json, Output};
 use toolgate_journal::AuditEntry;
 use toolgate_protocol::json::{JsonKind, ObjectWriter};
 
@@ -56,6 +59,9 @@ pub struct AuditContents {
     /// Names of the arguments that access rules read, for [`AuditContentForm::RuleInputs`].
     #[doc(hidden)]
     pub argument_reads: ArgumentReads,
+    /// Keys that encrypt the contents; `None` records them as plain text.
+    #[doc(hidden)]
+    pub keys: Option<Arc<ContentKeys>>,
 }
 
 impl Default for AuditContents {
@@ -66,6 +72,7 @@ impl Default for AuditContents {
             results: PerServer::default(),
             max_bytes: 16 * 1024,
             argument_reads: ArgumentReads::default(),
+            keys: None,
         }
     }
 }
@@ -76,7 +83,7 @@ impl AuditContents {
         &self,
         recorder: &AuditRecorder,
         entry: AuditEntry,
-        item: Option<&Item>,
+        (caller, item): (&Caller, Option<&Item>),
         json: &Json,
     ) -> AuditEntry {
         let bytes = json.as_str().as_bytes();
@@ -87,8 +94,53 @@ impl AuditContents {
         };
         let held = item.filter(|_| recorder.journal().is_some());
         match held.and_then(|item| self.recorded_arguments(item, json)) {
-            Some(text) => entry.with("args", text),
+            Some(text) => self.with_content(entry, caller, "args", text),
             None => entry,
+        }
+    }
+
+    /// Creates the keys for the arguments of a call, if its record has them and they are encrypted.
+    pub(crate) async fn prepare_arguments(&self, caller: &Caller, item: Option<&Item>) {
+        let Some((keys, item)) = self.keys.as_ref().zip(item) else {
+            return;
+        };
+        let has_contents = match self.arguments.of(&item.origin.server) {
+            AuditContentForm::Digest => false,
+            AuditContentForm::Redacted => true,
+            AuditContentForm::RuleInputs => !self.argument_reads.of(item).is_empty(),
+        };
+        if has_contents {
+            keys.prepare(caller.name()).await;
+        }
+    }
+
+    /// Creates the keys for the result of a call, if its record has it and it is encrypted.
+    pub(crate) async fn prepare_result(&self, caller: &Caller, item: Option<&Item>) {
+        if let Some((keys, item)) = self.keys.as_ref().zip(item)
+            && self.results.of(&item.origin.server) == AuditContentForm::Redacted
+        {
+            keys.prepare(caller.name()).await;
+        }
+    }
+
+    /// Adds a content to a record, encrypted if there are keys. Without the key of its caller, it is left out.
+    fn with_content(
+        &self,
+        entry: AuditEntry,
+        caller: &Caller,
+        field: &'static str,
+        text: String,
+    ) -> AuditEntry {
+        match &self.keys {
+            Some(keys) if !is_omitted(&text) => {
+                let text = sanitized_text(&text).unwrap_or(text);
+                match keys.encrypt(caller.name(), field, &text) {
+                    // Trusted, since random text may look like a secret.
+                    Some(text) => entry.with_trusted_text(encrypted_field(field), &text),
+                    None => entry.with(field, NO_KEY_PLACEHOLDER),
+                }
+            }
+            _ => entry.with(field, text),
         }
     }
 
@@ -109,7 +161,7 @@ impl AuditContents {
         &self,
         recorder: &AuditRecorder,
         entry: AuditEntry,
-        item: Option<&Item>,
+        (caller, item): (&Caller, Option<&Item>),
         output: &Output,
     ) -> AuditEntry {
         let Some(journal) = recorder.journal() else {
@@ -134,7 +186,7 @@ impl AuditContents {
                 .and_then(|json| self.redacted(&json, &MarkedArguments::default())),
         };
         match held {
-            Some(text) => entry.with("res", text),
+            Some(text) => self.with_content(entry, caller, "res", text),
             None => entry,
         }
     }

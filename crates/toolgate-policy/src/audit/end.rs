@@ -105,6 +105,9 @@ impl OpenAuditCall<'_> {
     async fn close(&mut self, outcome: Result<Outcome, Error>) -> Result<Outcome, Error> {
         let begun = self.trail.any_step(begin::is_begin);
         let end = self.end(&outcome, begun);
+        if self.to.contents.keys.is_some() && end.outcome != "waiting" {
+            self.prepare_contents(begun).await;
+        }
         self.closed = true;
         if let Some(span) = &self.span {
             self.add_sanitizing_event(span.as_ref());
@@ -126,6 +129,16 @@ impl OpenAuditCall<'_> {
         match self.trail.take_deferred() {
             Some(begin_written) => begin_written.await.and(outcome),
             None => outcome,
+        }
+    }
+
+    /// Creates the keys that encrypt the contents of the record.
+    async fn prepare_contents(&self, begun: bool) {
+        let item = self.trail.item();
+        let (contents, item) = (&self.to.contents, item.as_deref());
+        match begun {
+            true => contents.prepare_result(&self.caller, item).await,
+            false => contents.prepare_arguments(&self.caller, item).await,
         }
     }
 
@@ -227,7 +240,7 @@ impl OpenAuditCall<'_> {
         Some(match outcome {
             Some(Ok(Outcome::Done(output))) => {
                 let (recorder, contents) = (&self.to.recorder, &self.to.contents);
-                contents.result(recorder, record, item.as_deref(), output)
+                contents.result(recorder, record, (&self.caller, item.as_deref()), output)
             }
             Some(Err(error)) => record.with("code", error.kind().class()),
             _ => record,
@@ -240,7 +253,7 @@ impl OpenAuditCall<'_> {
             record = recorder::with_item(record, item);
         }
         let (recorder, contents) = (&self.to.recorder, &self.to.contents);
-        contents.arguments(recorder, record, item, &self.arguments)
+        contents.arguments(recorder, record, (&self.caller, item), &self.arguments)
     }
 }
 

@@ -28,6 +28,7 @@ pub use schema::migrate;
 pub use status::StoreStatus;
 pub use transfer::{
     check_shared, clear_shared, export_shared, has_shared_entries, import_shared, move_to_shared,
+    purge_shared,
 };
 
 use crate::{

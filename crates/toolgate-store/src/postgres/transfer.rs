@@ -33,6 +33,20 @@ pub fn check_shared(
     Ok(StoreReport::of(entries, version))
 }
 
+/// Removes the rows of removed and replaced entries from the table of the shared store (`VACUUM`). The transaction log
+/// of PostgreSQL, replicas and backups keep them.
+///
+/// # Errors
+/// The database cannot be reached.
+pub fn purge_shared(address: &PostgresAddress) -> Result<(), StoreError> {
+    session::block_on(async {
+        let connected = session::connect(address, TRANSFER_TIMEOUT, None).await?;
+        let done = connected.client.batch_execute("VACUUM toolgate.entries");
+        done.await
+            .map_err(|error| session::failure("vacuum the entries", &error))
+    })
+}
+
 /// Returns whether the shared store has entries in a space.
 ///
 /// # Errors

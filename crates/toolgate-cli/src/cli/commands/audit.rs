@@ -1,5 +1,7 @@
 //! `toolgate audit`: access to the audit log without a running gateway.
 
+mod decryption;
+mod erase;
 mod export;
 mod fleet;
 mod readable;
@@ -11,6 +13,7 @@ use crate::{
     audit_output::VerifyOutput,
     cli::{output::print_json, progress::ProgressLine},
 };
+use decryption::ContentDecryption;
 pub(crate) use readable::AuditRecordOutput;
 use std::{
     io,
@@ -36,8 +39,18 @@ pub(super) fn run(place: &DataLocation<'_>, data: &Path, audit: &AuditCommand) -
             count,
             follow,
             json,
-        } => tail(&dir, *count, *follow, *json),
-        AuditCommand::Search(wanted) => search::run(data, &dir, wanted),
+        } => {
+            let contents = ContentDecryption::new(place, data);
+            tail(&dir, *count, *follow, |line| {
+                contents.reveal(line);
+                readable::text(line, *json)
+            })
+        }
+        AuditCommand::Search(wanted) => {
+            let contents = ContentDecryption::new(place, data);
+            search::run(data, &dir, wanted, &contents)
+        }
+        AuditCommand::Erase(options) => erase::run(place, data, options),
         AuditCommand::Export {
             format,
             since,
@@ -158,18 +171,20 @@ fn acknowledge(place: &DataLocation<'_>, data: &Path, dir: &Path) -> Result<Exit
     Ok(ExitCode::SUCCESS)
 }
 
-fn tail(dir: &Path, count: usize, follow: bool, json: bool) -> Result<ExitCode> {
-    let lines = |lines: &[SegmentLine]| {
-        let lines = lines.iter().map(|line| readable::text(line, json));
-        lines.collect::<String>()
-    };
+fn tail(
+    dir: &Path,
+    count: usize,
+    follow: bool,
+    text: impl Fn(&mut SegmentLine) -> String,
+) -> Result<ExitCode> {
+    let lines = |mut lines: Vec<SegmentLine>| lines.iter_mut().map(&text).collect::<String>();
     if !follow {
-        return print(&lines(&read::tail(dir, count).map_err(unreadable(dir))?));
+        return print(&lines(read::tail(dir, count).map_err(unreadable(dir))?));
     }
     let (first, mut follower) = AuditFollower::with_tail(dir, count).map_err(unreadable(dir))?;
-    print(&lines(&first))?;
+    print(&lines(first))?;
     loop {
         std::thread::sleep(Duration::from_millis(200));
-        print(&lines(&follower.poll().map_err(unreadable(dir))?))?;
+        print(&lines(follower.poll().map_err(unreadable(dir))?))?;
     }
 }

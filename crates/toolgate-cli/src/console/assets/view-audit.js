@@ -8,7 +8,7 @@ import { virtualList } from "./virtual.js";
 
 const HOUR = 3600_000;
 const SPANS = [["1 hour", HOUR], ["24 hours", 24 * HOUR], ["7 days", 168 * HOUR], ["30 days", 720 * HOUR], ["all", 0]];
-const EVENTS = ["call.begin", "call.end", "deny", "call.unknown", "approval", "reveal", "freeze", "policy.reload", "config.saved", "key", "sign_in", "tool.pinned", "tool.changed", "tool.returned", "tool.settled", "tool.flagged", "definition", "server.started", "server.restart", "server.failed", "server.stopped", "elicit", "overload", "drain", "checkpoint", "segment.sealed", "genesis", "audit.acknowledged", "console.revoked", "client.unheard"];
+const EVENTS = ["call.begin", "call.end", "deny", "call.unknown", "approval", "reveal", "freeze", "policy.reload", "config.saved", "key", "sign_in", "tool.pinned", "tool.changed", "tool.returned", "tool.settled", "tool.flagged", "definition", "server.started", "server.restart", "server.failed", "server.stopped", "elicit", "overload", "drain", "checkpoint", "segment.sealed", "genesis", "audit.acknowledged", "contents.erased", "console.revoked", "client.unheard"];
 const FORMATS = [["jsonl", "JSON lines, as stored"], ["otlp", "OpenTelemetry logs"], ["ocsf", "OCSF"], ["cef", "CEF"]];
 
 const root = pageRoot("audit", "Audit");

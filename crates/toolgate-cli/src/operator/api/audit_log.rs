@@ -8,6 +8,7 @@ use crate::{
 };
 use serde_json::{Value, json};
 use std::{
+    borrow::Cow,
     io,
     path::Path,
     time::{Duration, Instant},
@@ -16,6 +17,7 @@ use toolgate_journal::{
     read::{self, SegmentFile, SegmentLine},
     verify::AuditCheck,
 };
+use toolgate_policy::ContentReader;
 
 /// Maximum number of records in one answer.
 const MAX_RECORDS: u64 = 200;
@@ -66,12 +68,14 @@ impl OperatorApi {
         let (filter, lines) = filters(with);
         let most = ActionInput(with).most(MAX_RECORDS);
         let dir = self.history.audit_dir();
+        let contents = ContentReader::new(self.store.clone());
         let answer = self.history.query(move |index| {
             let mut found = Vec::new();
             let end = Instant::now() + SEARCH_TIME;
             let next = each_record(index, &dir, &filter, end, |line| {
-                if lines.matches(line) {
-                    found.push(record_json(line));
+                let line = revealed(&contents, line);
+                if lines.matches(&line) {
+                    found.push(record_json(&line));
                 }
                 found.len() < most
             })?;
@@ -86,6 +90,7 @@ impl OperatorApi {
     async fn call_records(&self, with: &Value) -> ActionResult {
         let id = ActionInput(with).text("id").to_owned();
         let dir = self.history.audit_dir();
+        let contents = ContentReader::new(self.store.clone());
         let answer = self.history.query({
             let id = id.clone();
             move |index| {
@@ -107,7 +112,8 @@ impl OperatorApi {
                 for position in positions.iter().flatten() {
                     approvals.extend(line_at(&files, position)?.as_ref().map(record_json));
                 }
-                let records: Vec<Value> = records.iter().map(record_json).collect();
+                let records = records.iter().map(|line| record_json(&revealed(&contents, line)));
+                let records: Vec<Value> = records.collect();
                 Ok(Some(json!({"call": super::overview::past_call_json(&call), "records": records, "approvals": approvals})))
             }
         });
@@ -238,6 +244,18 @@ fn each_record(
             return Ok(None);
         }
     }
+}
+
+/// Returns a record with its decrypted contents in place of the encrypted ones.
+fn revealed<'a>(contents: &ContentReader, line: &'a SegmentLine) -> Cow<'a, SegmentLine> {
+    if !ContentReader::is_encrypted(&line.fields) {
+        return Cow::Borrowed(line);
+    }
+    let mut line = line.clone();
+    contents.reveal(&mut line.fields);
+    line.raw = Value::Object(line.fields.clone()).to_string();
+    line.fields.retain(|name, _| !name.ends_with("_enc"));
+    Cow::Owned(line)
 }
 
 fn record_json(line: &SegmentLine) -> Value {

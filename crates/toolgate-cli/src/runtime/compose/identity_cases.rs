@@ -487,6 +487,7 @@ impl PolicyUnderTest {
             approvals: ApprovalService::new(recorder.clone(), store.clone(), Default::default()),
             pins: Pins::new(store, recorder.clone()),
             recorder,
+            content_keys: None,
             telemetry: None,
             rate_sharing: None,
         };

@@ -4,7 +4,7 @@
 //! is
 //! read from its segment and checked.
 
-use super::{Result, period_start, print, readable, unreadable};
+use super::{ContentDecryption, Result, period_start, print, readable, unreadable};
 use crate::{
     args::AuditSearchOptions,
     audit_index::{AuditIndex, PositionFilter, RecordPosition},
@@ -18,7 +18,12 @@ use toolgate_journal::read::{self, SegmentFile, SegmentLine};
 const OUTPUT_CHUNK_BYTES: usize = 1024 * 1024;
 
 /// Prints the records that match all filters.
-pub(super) fn run(data: &Path, dir: &Path, wanted: &AuditSearchOptions) -> Result<ExitCode> {
+pub(super) fn run(
+    data: &Path,
+    dir: &Path,
+    wanted: &AuditSearchOptions,
+    contents: &ContentDecryption<'_>,
+) -> Result<ExitCode> {
     let from = wanted.since.map_or(0, period_start);
     let files = read::segment_files(dir).map_err(unreadable(dir))?;
     let mut hits = Vec::new();
@@ -43,25 +48,32 @@ pub(super) fn run(data: &Path, dir: &Path, wanted: &AuditSearchOptions) -> Resul
             .and_then(|index| index.find(at, file, &by_name));
         match found {
             Some(found) => hits.extend(found),
-            None => hits.extend(scan(at, file, wanted, from).map_err(unreadable(dir))?),
+            None => {
+                let scanned = scan((at, file), (wanted, from), contents);
+                hits.extend(scanned.map_err(unreadable(dir))?);
+            }
         }
     }
     drop(progress);
     if let Some(mut index) = index {
         index.retain_segments(&files);
     }
-    print_matches(&files, sort_by_time(&files, hits), wanted, from).map_err(unreadable(dir))?
+    let hits = sort_by_time(&files, hits);
+    print_matches(&files, hits, (wanted, from), contents).map_err(unreadable(dir))?
 }
 
 /// Scans a whole segment.
 fn scan(
-    number: usize,
-    file: &SegmentFile,
-    wanted: &AuditSearchOptions,
-    from: u64,
+    (number, file): (usize, &SegmentFile),
+    (wanted, from): (&AuditSearchOptions, u64),
+    contents: &ContentDecryption<'_>,
 ) -> io::Result<Vec<RecordPosition>> {
     let mut hits = Vec::new();
-    let read = file.lines(|at, line| {
+    let read = file.lines(|at, mut line| {
+        // Only a text may be in the contents.
+        if wanted.text.is_some() {
+            contents.reveal(&mut line);
+        }
         if matches_filters(&line, wanted, from) {
             let (ts, file) = (line.ts, number);
             hits.push(RecordPosition {
@@ -95,15 +107,18 @@ fn sort_by_time(files: &[SegmentFile], mut hits: Vec<RecordPosition>) -> Vec<Rec
 fn print_matches(
     files: &[SegmentFile],
     hits: Vec<RecordPosition>,
-    wanted: &AuditSearchOptions,
-    from: u64,
+    (wanted, from): (&AuditSearchOptions, u64),
+    contents: &ContentDecryption<'_>,
 ) -> io::Result<Result<ExitCode>> {
     let mut text = String::new();
     for hit in hits {
-        let line = match files[hit.file].line_at(hit.offset) {
+        let mut line = match files[hit.file].line_at(hit.offset) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
             other => other?,
         };
+        if let Some(line) = &mut line {
+            contents.reveal(line);
+        }
         if let Some(line) = line.filter(|line| matches_filters(line, wanted, from)) {
             text.push_str(&readable::text(&line, wanted.json));
         }

@@ -71,6 +71,7 @@ async fn pin_definitions(
         approvals: ApprovalService::new(recorder.clone(), store, compose::approval_limits(config)),
         feed,
         recorder,
+        content_keys: None,
         telemetry: None,
         rate_sharing: None,
     };

@@ -6,7 +6,7 @@ use clap::Command;
 use std::{collections::BTreeSet, env, fs, path::PathBuf};
 
 /// Commands without `--json`: they act, serve, or print a single value or a text for another program.
-const COMMANDS_WITHOUT_JSON: [&str; 48] = [
+const COMMANDS_WITHOUT_JSON: [&str; 49] = [
     "serve",
     "run",
     "demo-server",
@@ -43,6 +43,7 @@ const COMMANDS_WITHOUT_JSON: [&str; 48] = [
     "audit checkpoints",
     "audit export",
     "audit acknowledge",
+    "audit erase",
     "audit key",
     "console",
     "keys create",
