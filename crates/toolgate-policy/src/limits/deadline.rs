@@ -178,7 +178,10 @@ impl CallTimeout {
             }
             // A call that completes at once needs no timer. Returning the error drops `work`, which cancels the call in
             // all layers below.
-            let timeout = timeout.get_or_insert_with(|| Box::pin(self.time_out(&clock)));
+            // Unconstrained, because a call that is always ready, as with a server that sends without a pause, uses up the
+            // budget of the task, and no timer would ever fire.
+            let timeout = timeout
+                .get_or_insert_with(|| Box::pin(tokio::task::unconstrained(self.time_out(&clock))));
             timeout.as_mut().poll(cx).map(Err)
         })
         .await

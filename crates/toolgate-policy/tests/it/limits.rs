@@ -84,6 +84,24 @@ async fn progress_buys_time_up_to_a_hard_cap() {
     );
 }
 
+/// A server that sends without a pause never lets its call wait, so each poll uses up the budget of the task.
+#[tokio::test]
+async fn a_call_that_is_always_ready_ends_in_time() {
+    let mut fixture = PipelineFixture::new();
+    fixture.route.deadline.idle = PerServer::all(Duration::from_millis(50));
+    fixture.handle(|_| {
+        Box::pin(async {
+            // Bounded, so that the test fails instead of hanging if no timer fires.
+            for _ in 0..50_000_000 {
+                tokio::task::consume_budget().await;
+            }
+            Ok(Outcome::Done(Output::text("done")))
+        })
+    });
+    let outcome = fixture.go(fixture.call("look", json!({}))).await;
+    assert_eq!(outcome.unwrap_err().kind(), &ErrorKind::TimedOut);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_server_may_have_its_own_time() {
     let mut fixture = PipelineFixture::new();
