@@ -1,17 +1,45 @@
 //! Requests in flight with one peer, in both directions. A state machine without I/O and clock.
 
 use crate::message::{Id, IdKey};
-use std::collections::HashMap;
+use std::{
+    collections::HashMap,
+    hash::{BuildHasherDefault, Hasher},
+};
 
 /// Table of the JSON-RPC requests in flight with one peer, sent and received. A `T` waits for a reply; an `R` executes
 /// a request that the peer sent.
 #[derive(Debug)]
 pub struct RequestTable<T, R> {
     next_id: u64,
-    sent: HashMap<i64, T>,
+    sent: HashMap<i64, T, BuildHasherDefault<SentNumberHasher>>,
     /// Sorted by id. Bounded to so few entries that a search is faster than a hash table.
     received: Vec<(IdKey, R)>,
     max_received: usize,
+}
+
+/// Hasher of the numbers of sent requests. This program chooses them, so that no peer can make them collide.
+#[derive(Debug, Default)]
+struct SentNumberHasher(u64);
+
+impl Hasher for SentNumberHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        let fold = |hash: u64, byte: &u8| (hash << 8) ^ u64::from(*byte);
+        self.write_u64(bytes.iter().fold(self.0, fold));
+    }
+
+    fn write_i64(&mut self, number: i64) {
+        self.write_u64(number.cast_unsigned());
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        // A prime spreads consecutive numbers over all bits, of which the table uses the highest and the lowest.
+        let spread = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.0 = spread ^ (spread >> 32);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
 }
 
 /// Reason why a request that the peer sent is rejected.
@@ -28,7 +56,7 @@ impl<T, R> RequestTable<T, R> {
     pub fn new(limit: usize) -> RequestTable<T, R> {
         RequestTable {
             next_id: 1,
-            sent: HashMap::new(),
+            sent: HashMap::default(),
             received: Vec::new(),
             max_received: limit,
         }

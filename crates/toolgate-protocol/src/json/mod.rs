@@ -285,6 +285,22 @@ impl Json {
         }
     }
 
+    /// Returns whether both values are the same part of the same text in memory, and thus equal.
+    #[doc(hidden)]
+    pub fn is_same_text(&self, other: &Json) -> bool {
+        Arc::ptr_eq(&self.text, &other.text) && self.range == other.range
+    }
+
+    /// Returns the place of this value in the text of a value that contains it.
+    #[doc(hidden)]
+    pub fn range_in(&self, whole: &Json) -> Option<Range<usize>> {
+        let is_inside = Arc::ptr_eq(&self.text, &whole.text)
+            && whole.range.start <= self.range.start
+            && self.range.end <= whole.range.end;
+        let from = |place: usize| place - whole.range.start;
+        is_inside.then(|| from(self.range.start)..from(self.range.end))
+    }
+
     /// Returns the type of the JSON value: object, array, string, number, boolean or null.
     pub fn kind(&self) -> JsonKind {
         JsonKind::at(&self.text.text, self.range.start)

@@ -8,6 +8,7 @@ use super::{
     observed_requests::{self, ServerObservation},
     options::RemoteOptions,
     parked::InputRequestSender,
+    repeated_list::RepeatedListReplies,
     status::{ConnectionNotes, ProtocolErrorKind},
     transport::{ClientTransport, MirroredHeaders, OutgoingRequest},
 };
@@ -49,6 +50,8 @@ pub(super) struct ServerConnection {
     pub(super) cancelled_log_callers: CancelledLogCallers,
     /// True if an answer to a list had a duplicate key or U+0000: the items are then parsed again one by one.
     pub(super) rereads_items: AtomicBool,
+    /// Last list replies, which the server may repeat.
+    pub(super) repeated_lists: RepeatedListReplies,
     /// True if a line was received already.
     pub(super) has_received_line: AtomicBool,
     /// True if no stream is open on which a legacy server could report changes.
@@ -195,6 +198,7 @@ impl ServerConnection {
             renewals: watch::Sender::new(0),
             cancelled_log_callers: CancelledLogCallers::default(),
             rereads_items: AtomicBool::new(false),
+            repeated_lists: RepeatedListReplies::default(),
             has_received_line: AtomicBool::new(false),
             has_no_change_stream: AtomicBool::new(false),
             answerer: options.client_handler.clone(),

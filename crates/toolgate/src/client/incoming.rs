@@ -62,7 +62,7 @@ impl ServerConnection {
         dialect: &Dialect,
         carrier: MessageSource<'_>,
     ) {
-        if line.iter().all(u8::is_ascii_whitespace) {
+        if line.iter().all(u8::is_ascii_whitespace) || self.completes_repeated_list(&line) {
             return;
         }
         let json = match self.read(line, claim) {
@@ -114,6 +114,21 @@ impl ServerConnection {
         Ok(read.json)
     }
 
+    /// Completes a list request whose reply repeats an earlier one. Returns false if the message has to be read.
+    pub(super) fn completes_repeated_list(&self, message: &[u8]) -> bool {
+        if !self.is_listing() {
+            return false;
+        }
+        let found = self.repeated_lists.find(message.trim_ascii_end());
+        match found.filter(|(id, _)| self.is_list_request(id)) {
+            Some((id, result)) => {
+                self.complete_request(Some(&id), Ok(result));
+                true
+            }
+            None => false,
+        }
+    }
+
     pub(super) fn handle_message(
         &self,
         json: &Json,
@@ -125,6 +140,12 @@ impl ServerConnection {
             Ok(JsonRpcMessage::Reply { id, answer }) => {
                 // An error without an id means that the server could not read the id.
                 let id = id.or_else(|| self.request_meant(carrier));
+                if let (Ok(result), Some(id)) = (&answer, &id)
+                    && self.is_listing()
+                    && self.is_list_request(id)
+                {
+                    self.repeated_lists.remember(json, result);
+                }
                 let answer = answer.map_err(|mut error| {
                     truncate(&mut error.message, MAX_MESSAGE_BYTES);
                     RequestFailure::Rpc(error)

@@ -78,12 +78,26 @@ pub(super) struct ListCache {
 #[derive(Clone)]
 struct CachedCatalog {
     catalog: Catalog,
+    /// The result that the items were read from, if there was only one.
+    only_page: Option<Json>,
+    /// Cache hint of the list as it was read last.
+    hint: CacheHint,
     /// Change counter of the connection at which the list was read.
     generation: u64,
     /// Time until which the list may be returned.
     list_fresh_until: Instant,
     /// Time until which names may be looked up in it.
     lookup_fresh_until: Instant,
+}
+
+impl CachedCatalog {
+    /// Makes the list fresh from now on.
+    fn renew(&mut self, lifetime: Duration, generation: u64) {
+        self.generation = generation;
+        self.list_fresh_until = Instant::now() + lifetime;
+        // Where a list is stale immediately, the lookup before each call must not double the traffic.
+        self.lookup_fresh_until = Instant::now() + lifetime.max(DEFAULT_LIST_TTL);
+    }
 }
 
 impl ListCache {
@@ -99,6 +113,14 @@ impl ListCache {
         let cached = self.cached();
         let cached = cached.as_ref()?;
         Some((cached.catalog.clone(), cached.list_fresh_until))
+    }
+
+    /// Returns the last list if it was read from this very result.
+    fn read_from(&self, result: &Json) -> Option<Catalog> {
+        let cached = self.cached();
+        let cached = cached.as_ref()?;
+        let source = cached.only_page.as_ref()?;
+        source.is_same_text(result).then(|| cached.catalog.clone())
     }
 
     /// Returns the item with that name in the last list.
@@ -130,6 +152,15 @@ struct JoinedPages {
     items: Vec<Json>,
     hint: CacheHint,
     cut: bool,
+    /// The result with all items, if there is only one page.
+    only_page: Option<Json>,
+}
+
+/// List that was read from the server.
+enum ListRead {
+    /// The server repeated the text of its last list.
+    Repeated(Catalog),
+    Items(JoinedPages),
 }
 
 impl RemoteServer {
@@ -224,9 +255,12 @@ impl RemoteServer {
             ))
         };
         match read.map_err(late).and_then(|read| read) {
-            Ok(joined) => {
+            Ok(read) => {
                 *self.lists.of(kind).failure() = None;
-                Ok(self.store_list(kind, joined, generation))
+                Ok(match read {
+                    ListRead::Repeated(catalog) => self.renew_list(kind, catalog, generation),
+                    ListRead::Items(joined) => self.store_list(kind, joined, generation),
+                })
             }
             Err(error) => {
                 *self.lists.of(kind).failure() = Some(error.public_message().to_owned());
@@ -267,23 +301,32 @@ impl RemoteServer {
         Ok(kept.catalog.clone())
     }
 
-    async fn read_list(&self, kind: ItemKind) -> Result<JoinedPages, Error> {
+    async fn read_list(&self, kind: ItemKind) -> Result<ListRead, Error> {
         let mut joined = JoinedPages::default();
         // A server without tools may omit the capability; other lists are requested only if declared.
         if kind != ItemKind::Tool && !self.peer.has_capability_for(kind) {
-            return Ok(joined);
+            return Ok(ListRead::Items(joined));
         }
         let (mut cursor, mut cursors, mut bytes) = (None::<Json>, HashSet::new(), 0);
         for _ in 0..self.options.max_pages {
-            let page = match self.read_page(kind, cursor.as_ref()).await {
-                Ok(page) => page,
+            let result = match self.request_page(kind, cursor.as_ref()).await {
+                Ok(result) => result,
                 Err(RequestFailure::Rpc(error))
                     if cursor.is_none() && self.means_empty_list(kind, &error) =>
                 {
-                    return Ok(joined);
+                    return Ok(ListRead::Items(joined));
                 }
                 Err(failure) => return Err(self.list_error(kind, failure)),
             };
+            if cursor.is_none()
+                && let Some(catalog) = self.lists.of(kind).read_from(&result)
+            {
+                return Ok(ListRead::Repeated(catalog));
+            }
+            let page = self
+                .read_page(kind, &result)
+                .map_err(|failure| self.list_error(kind, failure))?;
+            joined.only_page = (cursor.is_none() && page.next.is_none()).then_some(result);
             joined.hint = match &cursor {
                 None => page.hint,
                 Some(_) => joined.hint.stricter(page.hint),
@@ -303,15 +346,15 @@ impl RemoteServer {
             joined.items.extend(page.items);
             joined.cut = joined.items.len() > self.options.max_items;
             match page.next {
-                None => return Ok(joined),
+                None => return Ok(ListRead::Items(joined)),
                 // Servers of revisions with a handshake end a list with it.
                 Some(next) if is_empty(&next) && !self.peer.dialect.empty_cursors => {
-                    return Ok(joined);
+                    return Ok(ListRead::Items(joined));
                 }
                 Some(next) if is_empty(&next) && cursors.contains(next.as_str()) => {
-                    return Ok(joined);
+                    return Ok(ListRead::Items(joined));
                 }
-                Some(_) if joined.cut => return Ok(joined),
+                Some(_) if joined.cut => return Ok(ListRead::Items(joined)),
                 Some(next) if !cursors.insert(next.as_str().to_owned()) => {
                     return Err(self.upstream_error(format_args!(
                         "repeats a cursor in the pages of its {}, so the list would never end; report this to the author of the server",
@@ -329,11 +372,11 @@ impl RemoteServer {
     }
 
     /// Requests one page of a list; pagination continues at the cursor of the page before.
-    async fn read_page(
+    async fn request_page(
         &self,
         kind: ItemKind,
         cursor: Option<&Json>,
-    ) -> Result<ListPage, RequestFailure> {
+    ) -> Result<Json, RequestFailure> {
         let params = |_: &_| {
             let mut o = ObjectWriter::new();
             self.write_request_meta(&mut o);
@@ -342,17 +385,20 @@ impl RemoteServer {
             }
             o.finish()
         };
-        let result = self
-            .link
-            .request(kind.list_method(), RequestPurpose::List, params)
-            .await?;
-        let complete = self.peer.dialect.result_type(&result);
+        let method = kind.list_method();
+        let request = self.link.request(method, RequestPurpose::List, params);
+        request.await
+    }
+
+    /// Reads one page of a list.
+    fn read_page(&self, kind: ItemKind, result: &Json) -> Result<ListPage, RequestFailure> {
+        let complete = self.peer.dialect.result_type(result);
         if complete.is_some_and(|kind| kind.str_cow().as_deref() != Some("complete")) {
             return Err(RequestFailure::Malformed(
                 "its resultType is not \"complete\"",
             ));
         }
-        ListPage::read(kind, &result).ok_or(RequestFailure::Malformed(
+        ListPage::read(kind, result).ok_or(RequestFailure::Malformed(
             "the result has no array of items",
         ))
     }
@@ -429,7 +475,7 @@ impl RemoteServer {
         let joined = JoinedPages {
             items,
             hint,
-            cut: false,
+            ..JoinedPages::default()
         };
         self.store_list(kind, joined, self.link.generation.load(Relaxed));
         if let Some(cached) = self.lists.of(kind).cached().as_mut() {
@@ -438,17 +484,30 @@ impl RemoteServer {
         }
     }
 
-    fn store_list(&self, kind: ItemKind, joined: JoinedPages, generation: u64) -> Catalog {
-        let ttl = Duration::from_millis(joined.hint.ttl_ms);
-        let shown = if self.peer.dialect.cache_hints {
-            ttl.min(self.options.max_list_ttl)
+    /// Returns the time for which a list may be returned.
+    fn list_lifetime(&self, kind: ItemKind, hint: CacheHint) -> Duration {
+        if self.peer.dialect.cache_hints {
+            Duration::from_millis(hint.ttl_ms).min(self.options.max_list_ttl)
         } else if self.peer.reports_list_changes(kind)
             && !self.link.has_no_change_stream.load(Relaxed)
         {
             self.options.max_list_ttl
         } else {
             DEFAULT_LIST_TTL.min(self.options.max_list_ttl)
-        };
+        }
+    }
+
+    /// Stores the last list again, which the server has repeated.
+    fn renew_list(&self, kind: ItemKind, catalog: Catalog, generation: u64) -> Catalog {
+        if let Some(cached) = self.lists.of(kind).cached().as_mut() {
+            cached.renew(self.list_lifetime(kind, cached.hint), generation);
+        }
+        catalog
+    }
+
+    fn store_list(&self, kind: ItemKind, joined: JoinedPages, generation: u64) -> Catalog {
+        let lifetime = self.list_lifetime(kind, joined.hint);
+        let only_page = joined.only_page.clone();
         let hint = joined.hint;
         let (items, notes) = self.items(kind, joined);
         let list = self.lists.of(kind);
@@ -473,14 +532,16 @@ impl RemoteServer {
                 .changes
                 .send_modify(|stale| stale.count_list_change(kind));
         }
-        // Where a list is stale immediately, the lookup before each call must not double the traffic.
-        let (now, used) = (Instant::now(), shown.max(DEFAULT_LIST_TTL));
-        let made = CachedCatalog {
+        let now = Instant::now();
+        let mut made = CachedCatalog {
             catalog: catalog.clone(),
+            only_page,
+            hint,
             generation,
-            list_fresh_until: now + shown,
-            lookup_fresh_until: now + used,
+            list_fresh_until: now,
+            lookup_fresh_until: now,
         };
+        made.renew(lifetime, generation);
         *kept = Some(made);
         catalog
     }

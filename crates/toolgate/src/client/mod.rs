@@ -36,6 +36,7 @@ mod observed_requests;
 mod options;
 mod parked;
 mod remote;
+mod repeated_list;
 mod request_meta;
 mod resource_subscriptions;
 mod sending;

@@ -1,48 +1,42 @@
 //! HTTP connections: pooled, with a connect time-out, TLS by rustls, and redirects within one origin.
 
 use super::{
-    super::connection::RequestFailure, super::status::sanitize_line, connector::ServerConnector,
-    options::HttpOptions, server_url,
+    super::connection::RequestFailure,
+    super::status::sanitize_line,
+    connector::{ServerConnector, ServerStream},
+    options::HttpOptions,
+    pool::{IdleConnections, PooledBody, PooledConnection, UnsentRequest},
+    server_url,
 };
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri, header};
+use http::{
+    HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri, header, uri::PathAndQuery,
+};
 use http_body_util::Full;
-use hyper::body::Incoming;
 use hyper_rustls::HttpsConnectorBuilder;
-use hyper_util::{
-    client::legacy::{self, Client, connect::HttpConnector},
-    rt::{TokioExecutor, TokioTimer},
-};
-use std::{
-    error::Error as StdError,
-    pin::Pin,
-    sync::Arc,
-    task::{Context, Poll},
-    time::Duration,
-};
+use hyper_util::client::legacy::connect::HttpConnector;
+use std::{error::Error as StdError, future::poll_fn, sync::Arc, time::Duration};
+use tokio::time::timeout;
 use toolgate_auth::client::{
     AuthError, CredentialProvider, CredentialRequest, RejectedResponse, RetryDecision,
 };
 use tower_service::Service;
 
-/// Time that an idle connection is kept. It is below the five seconds after which many servers close it: a request that
-/// meets such a close would fail without anyone knowing whether it ran.
-const IDLE_CONNECTION_TIMEOUT: Duration = Duration::from_secs(4);
-/// Maximum number of idle connections: as many as the calls that run at once by default. With fewer, a steady load of
-/// parallel calls opens and closes a connection for nearly every call.
-const MAX_IDLE_CONNECTIONS: usize = 64;
 /// Idle time before the operating system sends TCP keepalive probes.
 const TCP_KEEPALIVE_TIME: Duration = Duration::from_secs(60);
 /// Maximum number of redirects per request.
 const MAX_REDIRECTS: usize = 3;
-/// Maximum size of a response head, in bytes.
-const MAX_RESPONSE_HEAD_BYTES: usize = 64 << 10;
 
 pub(super) type BoxError = Box<dyn StdError + Send + Sync>;
 
 /// Connection pool of one server.
 pub(super) struct HttpConnectionPool {
-    client: Client<TimeLimitedConnector<ServerConnector>, Full<Bytes>>,
+    connector: ServerConnector,
+    connect_timeout: Duration,
+    origin: Uri,
+    /// The `Host` header.
+    host: HeaderValue,
+    idle: Arc<IdleConnections>,
     credentials: Option<Arc<dyn CredentialProvider>>,
 }
 
@@ -66,18 +60,12 @@ impl HttpConnectionPool {
     /// # Errors
     /// TLS is required, and the system has no root certificates.
     pub(super) fn new(uri: &Uri, options: &HttpOptions) -> Result<HttpConnectionPool, String> {
-        let connector = TimeLimitedConnector {
-            inner: server_connector(uri, options)?,
-            limit: options.connect_timeout,
-        };
-        let client = Client::builder(TokioExecutor::new())
-            .pool_timer(TokioTimer::new())
-            .pool_idle_timeout(IDLE_CONNECTION_TIMEOUT)
-            .pool_max_idle_per_host(MAX_IDLE_CONNECTIONS)
-            .http1_max_buf_size(MAX_RESPONSE_HEAD_BYTES)
-            .build(connector);
         Ok(HttpConnectionPool {
-            client,
+            connector: server_connector(uri, options)?,
+            connect_timeout: options.connect_timeout,
+            origin: uri.clone(),
+            host: server_url::host_header(uri).ok_or("its URL has an invalid host")?,
+            idle: Arc::default(),
             credentials: options.credential_source().cloned(),
         })
     }
@@ -90,21 +78,21 @@ impl HttpConnectionPool {
     pub(super) async fn send(
         &self,
         leaves: OutgoingHttpRequest<'_>,
-    ) -> Result<Response<Incoming>, RequestFailure> {
+    ) -> Result<Response<PooledBody>, RequestFailure> {
         let Some(who) = &self.credentials else {
-            return self.send_once(&leaves, leaves.headers).await;
+            return self.send_once(&leaves, None).await;
         };
         let leaving = CredentialRequest::new(&leaves.method, leaves.uri, leaves.operation);
         let mut before = 0;
         loop {
             let sent = who.headers(leaving).await.map_err(missing_token)?;
-            let mut headers = leaves.headers.clone();
-            headers.extend(sent.clone());
-            let mut response = self.send_once(&leaves, &headers).await?;
+            let mut response = self.send_once(&leaves, Some(&sent)).await?;
             let status = response.status();
             if !matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
                 who.on_response(response.headers());
-                response.extensions_mut().insert(SentCredentials(sent));
+                if !sent.is_empty() {
+                    response.extensions_mut().insert(SentCredentials(sent));
+                }
                 return Ok(response);
             }
             let refusal = RejectedResponse::new(status, response.headers(), &sent, before);
@@ -125,19 +113,20 @@ impl HttpConnectionPool {
     async fn send_once(
         &self,
         leaves: &OutgoingHttpRequest<'_>,
-        headers: &HeaderMap,
-    ) -> Result<Response<Incoming>, RequestFailure> {
+        credentials: Option<&HeaderMap>,
+    ) -> Result<Response<PooledBody>, RequestFailure> {
         let mut uri = leaves.uri.clone();
         for _ in 0..=MAX_REDIRECTS {
             let mut request = Request::new(Full::new(leaves.body.clone()));
             *request.method_mut() = leaves.method.clone();
-            *request.uri_mut() = uri.clone();
-            *request.headers_mut() = headers.clone();
-            let response = self
-                .client
-                .request(request)
-                .await
-                .map_err(|error| connection_failure(&error))?;
+            *request.uri_mut() = origin_form(&uri);
+            let headers = request.headers_mut();
+            headers.clone_from(leaves.headers);
+            if let Some(credentials) = credentials.filter(|headers| !headers.is_empty()) {
+                headers.extend(credentials.clone());
+            }
+            headers.insert(header::HOST, self.host.clone());
+            let response = self.exchange(request).await?;
             match response.status() {
                 StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT => {
                     uri = redirect(&uri, response.headers().get(header::LOCATION))?;
@@ -149,6 +138,51 @@ impl HttpConnectionPool {
             "redirected more than {MAX_REDIRECTS} times; use its final URL"
         )))
     }
+
+    /// Sends a request on an idle connection or on a new one.
+    async fn exchange(
+        &self,
+        mut request: Request<Full<Bytes>>,
+    ) -> Result<Response<PooledBody>, RequestFailure> {
+        while let Some(idle) = self.idle.take() {
+            match idle.send(request).await {
+                Ok(response) => return Ok(response),
+                // The server closed the connection before anything was sent.
+                Err(UnsentRequest {
+                    request: Some(unsent),
+                    ..
+                }) => request = unsent,
+                Err(UnsentRequest { error, .. }) => return Err(broken_connection(&error)),
+            }
+        }
+        let stream = self.connect().await?;
+        let opened = PooledConnection::open(stream, &self.idle).await;
+        let connection = opened.map_err(|error| broken_connection(&error))?;
+        let sent = connection.send(request).await;
+        sent.map_err(|unsent| broken_connection(&unsent.error))
+    }
+
+    /// Connects to the server, with one time-out for all steps.
+    async fn connect(&self) -> Result<ServerStream, RequestFailure> {
+        let mut connector = self.connector.clone();
+        let connected = timeout(self.connect_timeout, async {
+            poll_fn(|cx| connector.poll_ready(cx)).await?;
+            connector.call(self.origin.clone()).await
+        });
+        match connected.await {
+            Ok(stream) => stream.map_err(|error| unreachable_server(&innermost_message(&*error))),
+            Err(_) => Err(unreachable_server(&format!(
+                "there was no connection within {:?}",
+                self.connect_timeout
+            ))),
+        }
+    }
+}
+
+/// Returns the path and query of a URI, the form in which a request names its target.
+fn origin_form(uri: &Uri) -> Uri {
+    let path = uri.path_and_query().cloned();
+    Uri::from(path.unwrap_or(PathAndQuery::from_static("/")))
 }
 
 /// Returns the connector for a URL.
@@ -226,22 +260,20 @@ fn redirect_failure(words: String) -> RequestFailure {
     }
 }
 
-fn connection_failure(error: &legacy::Error) -> RequestFailure {
-    let mut words = String::new();
-    let mut next = error.source();
-    while let Some(source) = next {
-        words = source.to_string();
-        next = source.source();
+/// Returns the failure of a request that no connection carried: nothing was sent.
+fn unreachable_server(words: &str) -> RequestFailure {
+    let words = sanitize_line(words, 200);
+    RequestFailure::Http {
+        words: format!("cannot be reached: {words}; check its URL, and that it is running"),
+        status: None,
+        sent: false,
+        no_token: None,
     }
-    let words = sanitize_line(&words, 200);
-    if error.is_connect() {
-        return RequestFailure::Http {
-            words: format!("cannot be reached: {words}; check its URL, and that it is running"),
-            status: None,
-            sent: false,
-            no_token: None,
-        };
-    }
+}
+
+/// Returns the failure of a request whose connection was lost.
+fn broken_connection(error: &hyper::Error) -> RequestFailure {
+    let words = sanitize_line(&innermost_message(error), 200);
     RequestFailure::Http {
         words: format!("broke the connection: {words}"),
         status: None,
@@ -250,34 +282,11 @@ fn connection_failure(error: &legacy::Error) -> RequestFailure {
     }
 }
 
-/// Connector with one time-out for all its steps.
-#[derive(Clone)]
-struct TimeLimitedConnector<C> {
-    inner: C,
-    limit: Duration,
-}
-
-impl<C> Service<Uri> for TimeLimitedConnector<C>
-where
-    C: Service<Uri, Error = BoxError>,
-    C::Response: Send,
-    C::Future: Send + 'static,
-{
-    type Response = C::Response;
-    type Error = BoxError;
-    type Future = Pin<Box<dyn Future<Output = Result<C::Response, BoxError>> + Send>>;
-
-    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
-        self.inner.poll_ready(cx)
+/// Returns the message of the first cause of an error.
+fn innermost_message(error: &(dyn StdError + 'static)) -> String {
+    let mut cause = error;
+    while let Some(source) = cause.source() {
+        cause = source;
     }
-
-    fn call(&mut self, uri: Uri) -> Self::Future {
-        let (connect, limit) = (self.inner.call(uri), self.limit);
-        Box::pin(async move {
-            match tokio::time::timeout(limit, connect).await {
-                Ok(connected) => connected,
-                Err(_) => Err(format!("there was no connection within {limit:?}").into()),
-            }
-        })
-    }
+    cause.to_string()
 }

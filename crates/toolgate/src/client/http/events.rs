@@ -1,16 +1,18 @@
 //! Events of one response.
 
-use super::sse::{SseEvent, SseParser};
+use super::{
+    pool::PooledBody,
+    sse::{SseEvent, SseParser},
+};
 use bytes::{Buf, Bytes};
 use http::HeaderValue;
 use http_body_util::BodyExt;
-use hyper::body::Incoming;
 use std::time::Duration;
 use toolgate_protocol::memory_budget::{BudgetScope, MemoryPermit};
 
 /// Event stream of one response.
 pub(super) struct SseEventStream {
-    body: Incoming,
+    body: PooledBody,
     left: Bytes,
     parser: SseParser,
     account: BudgetScope,
@@ -41,7 +43,7 @@ pub(super) struct SseStreamPosition {
 
 impl SseEventStream {
     /// Returns the events of a response, at most `limit` bytes each, charged to this account.
-    pub(super) fn new(body: Incoming, limit: usize, account: BudgetScope) -> SseEventStream {
+    pub(super) fn new(body: PooledBody, limit: usize, account: BudgetScope) -> SseEventStream {
         SseEventStream {
             body,
             left: Bytes::new(),

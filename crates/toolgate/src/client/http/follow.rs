@@ -12,11 +12,11 @@ use super::{
     events::{SseEventStream, SseStreamEnd, SseStreamPosition},
     headers::{self, LAST_EVENT},
     jobs::HttpJob,
+    pool::PooledBody,
     response::has_content_type,
 };
 use bytes::Bytes;
 use http::{Method, Response, StatusCode};
-use hyper::body::Incoming;
 use std::time::Duration;
 use toolgate_protocol::{dialect::Dialect, message::Id};
 
@@ -61,7 +61,7 @@ impl HttpTransport {
         &self,
         link: &ServerConnection,
         id: &Id,
-        body: Incoming,
+        body: PooledBody,
         dialect: &Dialect,
     ) -> Result<(), RequestFailure> {
         let mut events = SseEventStream::new(
@@ -136,7 +136,7 @@ impl HttpTransport {
         &self,
         link: &ServerConnection,
         place: &SseStreamPosition,
-    ) -> Result<Response<Incoming>, RequestFailure> {
+    ) -> Result<Response<PooledBody>, RequestFailure> {
         let session = self.sessions.current();
         let mut headers = self.add_session_headers(link, self.http.headers().clone(), &session);
         headers::add_stream_headers(&mut headers);
@@ -155,7 +155,7 @@ impl HttpTransport {
 }
 
 /// Returns whether a response is an event stream.
-pub(super) fn is_stream(response: &Response<Incoming>) -> bool {
+pub(super) fn is_stream(response: &Response<PooledBody>) -> bool {
     response.status() == StatusCode::OK && has_content_type(response.headers(), "text/event-stream")
 }
 

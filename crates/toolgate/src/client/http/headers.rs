@@ -3,11 +3,12 @@
 use super::super::transport::{MirroredHeaders, OutgoingRequest};
 use crate::header_value::encode_value;
 use http::{HeaderMap, HeaderName, HeaderValue, header};
+use std::borrow::Cow;
 use toolgate_protocol::{
     dialect::{self, Dialect},
     json::{Json, JsonLimits, ObjectWriter},
     message::JsonRpcMessage,
-    method::{meta, tasks},
+    method::{meta, tasks, tools_call},
 };
 
 /// Protocol revision.
@@ -18,6 +19,18 @@ pub(super) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id")
 pub(super) const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
+
+/// Number of headers that the protocol adds to a request.
+const PROTOCOL_HEADERS: usize = 6;
+
+/// Returns the configured headers, with room for those of the protocol.
+pub(super) fn with_room(configured: &HeaderMap) -> HeaderMap {
+    let mut headers = HeaderMap::with_capacity(configured.len() + PROTOCOL_HEADERS);
+    if !configured.is_empty() {
+        headers.extend(configured.clone());
+    }
+    headers
+}
 
 /// Adds the headers of every POST.
 pub(super) fn add_post_headers(headers: &mut HeaderMap) {
@@ -50,7 +63,7 @@ pub(super) fn add_mirrored_headers(
     dialect: &Dialect,
 ) {
     headers.insert(VERSION, HeaderValue::from_static(dialect.revision));
-    headers.insert(METHOD, encode_value(request.method));
+    headers.insert(METHOD, method_value(request.method));
     if let Some(key) = name_parameter(request.method) {
         let name = match &request.mirrored.revision_and_name {
             Some((_, name)) => Some(encode_value(name)),
@@ -63,6 +76,14 @@ pub(super) fn add_mirrored_headers(
         name.map(|name| headers.insert(NAME, name));
     }
     headers.extend(request.mirrored.arguments.iter().cloned());
+}
+
+/// Returns the value of `Mcp-Method`. That of a tool call is the most frequent one, and needs no copy.
+fn method_value(method: &str) -> HeaderValue {
+    match method {
+        tools_call::NAME => HeaderValue::from_static(tools_call::NAME),
+        _ => encode_value(method),
+    }
 }
 
 /// Adds the same headers for a serialized request.
@@ -82,9 +103,19 @@ pub(super) fn add_headers_of_line(headers: &mut HeaderMap, line: &str, dialect: 
 
 /// Returns the method and the item name of a request.
 pub(super) fn request_purpose(request: &OutgoingRequest<'_>) -> String {
-    let name = name_parameter(request.method).and_then(|key| request.params.get(key)?.string());
+    let name = match (
+        name_parameter(request.method),
+        &request.mirrored.revision_and_name,
+    ) {
+        (None, _) => None,
+        (Some(_), Some((_, name))) => Some(Cow::Borrowed(name.as_str())),
+        (Some(key), None) => {
+            let name = request.params.get(key).and_then(|name| name.string());
+            name.map(Cow::Owned)
+        }
+    };
     match name {
-        Some(name) => format!("{} {name}", request.method),
+        Some(name) => [request.method, " ", &name].concat(),
         None => request.method.to_owned(),
     }
 }

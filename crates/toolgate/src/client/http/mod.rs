@@ -5,7 +5,7 @@
 //! - `http_sse`: HTTP+SSE, the transport of 2024-11-05.
 //! - `headers`: headers that repeat parts of a body.
 //! - `connect`: [`RemoteServer::connect`](super::RemoteServer::connect).
-//! - `connection`, `server_url`, `events`, `sse`: the HTTP layer.
+//! - `connection`, `pool`, `server_url`, `events`, `sse`: the HTTP layer.
 //!
 //! Source: the pages on transports of all revisions.
 
@@ -19,6 +19,7 @@ mod http_sse;
 mod jobs;
 mod listen;
 mod options;
+mod pool;
 mod post;
 mod response;
 mod server_url;

@@ -10,12 +10,12 @@ use super::{
     HttpTransport,
     connection::OutgoingHttpRequest,
     headers::{self, SESSION, VERSION},
+    pool::PooledBody,
     response::{self, SessionEnd},
     session::ClientHttpSession,
 };
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
-use hyper::body::Incoming;
 use std::time::Duration;
 use tokio::time::timeout;
 use toolgate_protocol::{
@@ -40,7 +40,7 @@ impl HttpTransport {
         if !link.mark_sent(request.id) {
             return Err(RequestFailure::ConnectionLost { sent: false });
         }
-        let headers = self.http.headers().clone();
+        let headers = headers::with_room(self.http.headers());
         if let Some(dialect) = headers::stateless_revision(request) {
             return self.send_stateless(link, request, dialect, headers).await;
         }
@@ -240,7 +240,7 @@ impl HttpTransport {
         line: String,
         mut headers: HeaderMap,
         operation: Option<&str>,
-    ) -> Result<Response<Incoming>, RequestFailure> {
+    ) -> Result<Response<PooledBody>, RequestFailure> {
         headers::add_post_headers(&mut headers);
         let leaves = OutgoingHttpRequest {
             method: Method::POST,

@@ -10,10 +10,10 @@ use super::{
     },
     HttpTransport,
     connection::SentCredentials,
+    pool::PooledBody,
 };
 use http::{HeaderMap, Response, StatusCode, header};
 use http_body_util::{BodyExt, Limited};
-use hyper::body::Incoming;
 use toolgate_protocol::{
     dialect::Dialect,
     json::{Json, JsonKind},
@@ -93,6 +93,9 @@ pub(super) fn may_be_legacy(status: StatusCode, refused: &RequestFailure) -> boo
 /// Returns whether the headers state that content type.
 pub(super) fn has_content_type(headers: &HeaderMap, wanted: &str) -> bool {
     let value = headers.get(header::CONTENT_TYPE);
+    if value.is_some_and(|value| value.as_bytes() == wanted.as_bytes()) {
+        return true;
+    }
     let value = value.and_then(|value| value.to_str().ok());
     let kind = value.and_then(|value| value.split(';').next());
     kind.is_some_and(|kind| kind.trim().eq_ignore_ascii_case(wanted))
@@ -104,7 +107,7 @@ impl HttpTransport {
         &self,
         link: &ServerConnection,
         request: &OutgoingRequest<'_>,
-        response: Response<Incoming>,
+        response: Response<PooledBody>,
         dialect: &Dialect,
     ) -> Result<(), RequestFailure> {
         let status = response.status();
@@ -133,7 +136,7 @@ impl HttpTransport {
         &self,
         link: &ServerConnection,
         request: &OutgoingRequest<'_>,
-        body: Incoming,
+        body: PooledBody,
         dialect: &Dialect,
     ) -> Result<(), RequestFailure> {
         // Even an unusable body is the answer to this request.
@@ -155,7 +158,11 @@ impl HttpTransport {
             }
             RequestFailure::ConnectionLost { sent: true }
         })?;
-        let read = link.read(without_byte_order_mark(body), claim);
+        let body = without_byte_order_mark(body);
+        if link.completes_repeated_list(&body) {
+            return Ok(());
+        }
+        let read = link.read(body, claim);
         let json = read.map_err(|(bad, _)| {
             unusable(
                 UnusableAnswer::read(bad, &link.limits),
@@ -171,7 +178,7 @@ impl HttpTransport {
     }
 
     /// Returns the failure that an error response means.
-    pub(super) async fn read_error(&self, response: Response<Incoming>) -> RequestFailure {
+    pub(super) async fn read_error(&self, response: Response<PooledBody>) -> RequestFailure {
         let status = response.status();
         let sent = response.extensions().get::<SentCredentials>().cloned();
         let sent = sent.as_ref().map(|SentCredentials(headers)| headers);
@@ -220,7 +227,7 @@ enum BodyError {
 
 /// Reads a complete body, charged to the permit.
 async fn read_body(
-    body: Limited<Incoming>,
+    body: Limited<PooledBody>,
     claim: &mut MemoryPermit,
 ) -> Result<Vec<u8>, BodyError> {
     let mut body = std::pin::pin!(body);

@@ -1,6 +1,6 @@
 //! URLs: validation of the configured URL, and of redirects and references from a server.
 
-use http::Uri;
+use http::{HeaderValue, Uri};
 use toolgate_auth::Url;
 
 /// Parses a configured URL.
@@ -22,6 +22,20 @@ pub(super) fn parse_url(text: &str) -> Result<Uri, &'static str> {
     Ok(uri)
 }
 
+/// Returns the `Host` header of a URL: its host, and its port if that is not the default of the scheme.
+pub(super) fn host_header(uri: &Uri) -> Option<HeaderValue> {
+    let authority = uri.authority()?;
+    let default = match uri.scheme_str() {
+        Some("https") => 443,
+        _ => 80,
+    };
+    let host = match authority.port_u16().filter(|port| *port != default) {
+        Some(port) => format!("{}:{port}", authority.host()),
+        None => authority.host().to_owned(),
+    };
+    HeaderValue::try_from(host).ok()
+}
+
 /// Resolves a reference of the server if it stays on the same origin. It uses the URL parser of the authorization
 /// client.
 pub(super) fn resolve(base: &Uri, reference: &str) -> Option<Uri> {
@@ -34,6 +48,19 @@ pub(super) fn resolve(base: &Uri, reference: &str) -> Option<Uri> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_host_header_has_no_default_port() {
+        for (url, host) in [
+            ("http://a.test/mcp", "a.test"),
+            ("http://a.test:80/mcp", "a.test"),
+            ("https://a.test:443", "a.test"),
+            ("https://a.test:80", "a.test:80"),
+            ("http://[::1]:8080/mcp", "[::1]:8080"),
+        ] {
+            assert_eq!(host_header(&url.parse().unwrap()).unwrap(), host, "{url}");
+        }
+    }
 
     #[test]
     fn a_reference_stays_on_its_origin() {
