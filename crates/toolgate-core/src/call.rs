@@ -566,6 +566,9 @@ pub struct ListRequest {
     pub decision_log: DecisionLog,
     /// Limit on waiting for upstream servers that are still starting.
     pub start_wait: StartWait,
+    /// Decision log of a call that follows at once: the item that is found is stored there, and the call need not look it
+    /// up again.
+    pub(crate) looks_up_for: Option<DecisionLog>,
 }
 
 /// Limit of a list request on waiting for upstream servers that are still starting.
@@ -590,6 +593,7 @@ impl ListRequest {
             only_name: None,
             decision_log: DecisionLog::default(),
             start_wait: StartWait::List,
+            looks_up_for: None,
         }
     }
 
@@ -611,7 +615,15 @@ impl ListRequest {
             only_name: Some(name),
             decision_log,
             start_wait: StartWait::Call,
+            looks_up_for: None,
         }
+    }
+
+    /// Stores the item that is found for the call of this decision log, which follows at once.
+    #[doc(hidden)]
+    pub fn looking_up_for(mut self, call: &DecisionLog) -> ListRequest {
+        self.looks_up_for = Some(call.clone());
+        self
     }
 }
 

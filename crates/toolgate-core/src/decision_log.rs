@@ -106,6 +106,8 @@ struct DecisionLogState {
     steps: Vec<DecisionStep>,
     counts: BTreeMap<String, u64>,
     item: Option<Arc<Item>>,
+    /// Item that a lookup just before the call found, and the layer that found it.
+    looked_up: Option<(u64, Arc<Item>)>,
     cancel_reason: Option<CancelReason>,
     /// True if the caller got a result that reports an error.
     has_failed: bool,
@@ -239,9 +241,26 @@ impl DecisionLog {
         self.lock().answered_at
     }
 
+    /// Stores the item that a layer found in a lookup just before the call.
+    pub(crate) fn set_looked_up(&self, layer: u64, item: Arc<Item>) {
+        self.lock().looked_up = Some((layer, item));
+    }
+
+    /// Takes the item that this layer found just before the call.
+    pub(crate) fn take_looked_up(&self, layer: u64) -> Option<Arc<Item>> {
+        let found = self.lock().looked_up.take();
+        found.filter(|(by, _)| *by == layer).map(|(_, item)| item)
+    }
+
     /// Returns all decisions on the call so far, in order.
     pub fn steps(&self) -> Vec<DecisionStep> {
         self.lock().steps.clone()
+    }
+
+    /// Calls `read` with the decisions on the call so far. The log is locked meanwhile.
+    #[doc(hidden)]
+    pub fn with_steps<T>(&self, read: impl FnOnce(&[DecisionStep]) -> T) -> T {
+        read(&self.lock().steps)
     }
 
     /// Returns true if a decision on the call so far satisfies the predicate.

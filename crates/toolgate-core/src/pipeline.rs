@@ -5,7 +5,10 @@ use crate::{
     Item, ItemKind, Layer, ListRequest, Next, Op, Outcome, Rule, Sanitizer, Service,
     rule_layer::RuleLayer, sanitizer::SanitizerLayer, visibility_cache::VisibilityCache,
 };
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering::Relaxed},
+};
 
 /// Stack of layers over a service; a service itself.
 ///
@@ -151,7 +154,7 @@ impl UnresolvedPipeline {
     /// Adds the layer that resolves the name of each call to an item, for the layers added later. A name that the
     /// caller may not see is unknown.
     pub fn resolve(mut self) -> ResolvedPipeline {
-        self.layers.push(Arc::new(ResolveLayer));
+        self.layers.push(Arc::new(ResolveLayer::new()));
         ResolvedPipeline {
             layers: self.layers,
             rule_layers: Vec::new(),
@@ -277,23 +280,62 @@ impl Service for Pipeline {
 }
 
 /// Layer that resolves the name of a call to the item that this caller sees.
-struct ResolveLayer;
+struct ResolveLayer {
+    /// Number of the layer in this process.
+    number: u64,
+}
+
+impl ResolveLayer {
+    fn new() -> ResolveLayer {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        ResolveLayer {
+            number: NEXT.fetch_add(1, Relaxed),
+        }
+    }
+
+    /// Returns the item of a call that an edge looked up just before it, through this very layer.
+    fn looked_up(&self, call: &Call) -> Option<Arc<Item>> {
+        let item = call.decision_log.take_looked_up(self.number)?;
+        let is_same =
+            item.def.name() == call.name() && call.op.kinds().first() == Some(&item.kind());
+        is_same.then_some(item)
+    }
+}
 
 impl Layer for ResolveLayer {
     fn name(&self) -> &'static str {
         "resolve"
     }
 
+    fn list<'a>(
+        &'a self,
+        ask: ListRequest,
+        next: Next<'a>,
+    ) -> BoxFuture<'a, Result<Catalog, Error>> {
+        let (Some(log), Some(name)) = (ask.looks_up_for.clone(), ask.only_name.clone()) else {
+            return next.list(ask);
+        };
+        let kind = ask.kind;
+        Box::pin(async move {
+            let catalog = next.list(ask).await?;
+            let found = catalog.named(&name);
+            if let Some(item) = found.filter(|item| is_usable(item, kind)) {
+                log.set_looked_up(self.number, item.clone());
+            }
+            Ok(catalog)
+        })
+    }
+
     fn call<'a>(&'a self, mut call: Call, next: Next<'a>) -> BoxFuture<'a, Result<Outcome, Error>> {
         Box::pin(async move {
-            let found = resolve_item(
-                &next,
-                &call.caller,
-                call.op,
-                call.name(),
-                &call.decision_log,
-            )
-            .await?;
+            let found = match self.looked_up(&call) {
+                Some(item) => Some(item),
+                None => {
+                    let (op, name, log) = (call.op, call.name(), &call.decision_log);
+                    // Boxed, so that the future of a call that was looked up is small.
+                    Box::pin(resolve_item(&next, &call.caller, op, name, log)).await?
+                }
+            };
             let Some(item) = found else {
                 return Err(call.unknown_item_error());
             };
@@ -305,6 +347,11 @@ impl Layer for ResolveLayer {
             next.call(call).await
         })
     }
+}
+
+/// Returns whether an item with the called name is of the kind that is looked up, and not withheld.
+fn is_usable(item: &Item, kind: ItemKind) -> bool {
+    item.withheld.is_none() && item.kind() == kind
 }
 
 /// Returns the item of that name, as the remaining layers show it to this caller. A withheld item also excludes the
@@ -325,8 +372,7 @@ async fn resolve_item(
         // The most frequent case: an item of this very name, which excludes all others.
         if barred.is_empty()
             && let Some(item) = catalog.named(name)
-            && item.withheld.is_none()
-            && item.kind() == *kind
+            && is_usable(item, *kind)
         {
             return Ok(Some(item.clone()));
         }

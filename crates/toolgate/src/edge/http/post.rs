@@ -194,7 +194,7 @@ async fn handle_stateless(
     {
         let agreed = Box::pin(check_param_headers(
             endpoint,
-            caller,
+            &context,
             parts.headers(),
             (name, params),
         ));
@@ -298,11 +298,12 @@ fn too_many_streams() -> RpcError {
 /// Checks the `Mcp-Param-*` headers against the arguments, if the tool's schema has `x-mcp-header`.
 async fn check_param_headers(
     endpoint: &HttpEndpointState,
-    caller: &Caller,
+    context: &RequestContext,
     headers: &HeaderMap,
     (name, params): (&str, Option<&Json>),
 ) -> Result<(), RpcError> {
-    let ask = ListRequest::one(caller.clone(), ItemKind::Tool, name);
+    let ask = ListRequest::one(context.caller.clone(), ItemKind::Tool, name)
+        .looking_up_for(&context.decision_log);
     let Ok(catalog) = endpoint.server.service.list(ask).await else {
         return Ok(());
     };
