@@ -4,6 +4,7 @@
 use crate::no_journal::AuditJournal;
 use crate::{
     SecretRedactor,
+    audit::rejection_counts::RejectionCounts,
     sanitize::{secrets::may_hold_secret, text::is_clean_json},
 };
 use futures_util::FutureExt;
@@ -13,6 +14,7 @@ use std::{
     collections::VecDeque,
     fmt,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Instant,
 };
 use toolgate_core::{
     BoxFuture, Call, CallerAttributes, Error, ErrorKind, InputRequestKind, Item, RefusalReason,
@@ -34,6 +36,7 @@ pub(crate) type RecordWritten = BoxFuture<'static, Result<(), Error>>;
 pub struct AuditRecorder {
     sink: AuditSink,
     buffered: Mutex<BufferedRecords>,
+    rejections: RejectionCounts,
 }
 
 enum AuditSink {
@@ -61,6 +64,7 @@ impl AuditRecorder {
         AuditRecorder {
             sink: AuditSink::Journal(journal),
             buffered: Mutex::default(),
+            rejections: RejectionCounts::default(),
         }
     }
 
@@ -70,6 +74,7 @@ impl AuditRecorder {
         AuditRecorder {
             sink: AuditSink::Log,
             buffered: Mutex::default(),
+            rejections: RejectionCounts::default(),
         }
     }
 
@@ -196,6 +201,26 @@ impl AuditRecorder {
         });
     }
 
+    /// Counts a call that a limit rejected. Returns true if it needs a record of its own; of a flood of rejections, only
+    /// the number is recorded.
+    pub(crate) fn lists_rejection(&self, caller: &str, by: &'static str) -> bool {
+        if self.journal().is_none() {
+            return true;
+        }
+        let (is_listed, before) = self.rejections.count(caller, by, Instant::now());
+        before.into_iter().for_each(|record| self.note(record));
+        is_listed
+    }
+
+    /// Records the numbers of rejected calls that were counted instead of listed, once their time is over. A gateway calls
+    /// it every few seconds; otherwise a flood that has ended is recorded only with the next rejection or the end of the
+    /// program.
+    #[doc(hidden)]
+    pub fn record_rejection_counts(&self) {
+        let records = self.rejections.take(Instant::now(), false);
+        records.into_iter().for_each(|record| self.note(record));
+    }
+
     fn buffer(&self, entry: AuditEntry) {
         let mut late = self.buffered();
         if entry.event == AuditEvent::DENY {
@@ -232,6 +257,13 @@ impl AuditRecorder {
     }
 }
 
+impl Drop for AuditRecorder {
+    fn drop(&mut self) {
+        let records = self.rejections.take(Instant::now(), true);
+        records.into_iter().for_each(|record| self.note(record));
+    }
+}
+
 impl fmt::Debug for AuditRecorder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.sink {
@@ -247,7 +279,7 @@ impl fmt::Debug for AuditRecorder {
 /// [`AuditRecorder`] does this itself.
 #[doc(hidden)]
 pub fn sanitize_entry(entry: AuditEntry) -> AuditEntry {
-    // One search of the whole entry is faster than one of each string, and nearly always finds nothing.
+    // One search of all untrusted values is faster than one of each string, and nearly always finds nothing.
     let values = entry.values();
     if is_clean_json(values)
         && !may_hold_secret(values)
@@ -304,13 +336,13 @@ fn audit_error(error: Failed) -> Error {
 /// Returns an entry with the caller, the operation and the source of a call; without contents.
 pub(crate) fn call_entry(event: toolgate_journal::AuditEvent, call: &Call) -> AuditEntry {
     let entry = AuditEntry::new(event)
-        .with("call", id(&call.id))
-        .with("caller", call.caller.name())
-        .with("name", call.name())
-        .with("method", call.op.method())
-        .with("era", &*call.request_info.revision)
-        .with("transport", call.request_info.transport)
-        .with("round", call.round.number);
+        .with_text("call", id(&call.id))
+        .with_text("caller", call.caller.name())
+        .with_text("name", call.name())
+        .with_trusted_text("method", call.op.method())
+        .with_text("era", &call.request_info.revision)
+        .with_trusted_text("transport", call.request_info.transport)
+        .with_number("round", call.round.number.into());
     let entry = with_attributes(entry, call.caller.attributes());
     let entry = match call.caller.view() {
         Some(view) => entry.with("view", view),
@@ -323,7 +355,7 @@ pub(crate) fn call_entry(event: toolgate_journal::AuditEvent, call: &Call) -> Au
     let entry = said
         .into_iter()
         .fold(entry, |entry, (name, said)| match said {
-            Some(said) => entry.with(name, said),
+            Some(said) => entry.with_text(name, said),
             None => entry,
         });
     match call.request_info.address {
@@ -350,8 +382,8 @@ fn with_attributes(entry: AuditEntry, attributes: &CallerAttributes) -> AuditEnt
 /// Adds the server and the full name of the item, as rules see it.
 pub(crate) fn with_item_name(entry: AuditEntry, item: &Item) -> AuditEntry {
     entry
-        .with("srv", item.origin.server.as_ref())
-        .with("tool", item.full_name())
+        .with_text("srv", &item.origin.server)
+        .with_text("tool", &item.shared_name())
 }
 
 /// Adds the full name of the item, its name at the server if that differs, and the names of fixed arguments.
@@ -359,7 +391,7 @@ pub(crate) fn with_item(entry: AuditEntry, item: &Item) -> AuditEntry {
     let entry = with_item_name(entry, item);
     let entry = match item.upstream_name() == item.local_name {
         true => entry,
-        false => entry.with("own", item.upstream_key()),
+        false => entry.with_text("own", &item.upstream_key()),
     };
     match item.fixed_arguments() {
         None => entry,
@@ -371,11 +403,16 @@ pub(crate) fn with_item(entry: AuditEntry, item: &Item) -> AuditEntry {
 }
 
 /// Truncates a call id. The journal accepts ids of 1 to 256 bytes; those of edges are shorter.
-fn id(id: &str) -> String {
-    match id {
-        "" => "unnamed".to_owned(),
-        id => id.chars().take(64).collect(),
+fn id(id: &str) -> &str {
+    const MAX_CHARS: usize = 64;
+    if id.is_empty() {
+        return "unnamed";
     }
+    let end = match id.len() <= MAX_CHARS {
+        true => None,
+        false => id.char_indices().nth(MAX_CHARS),
+    };
+    end.map_or(id, |(end, _)| &id[..end])
 }
 
 #[cfg(test)]
@@ -383,7 +420,7 @@ fn id(id: &str) -> String {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use std::time::{Duration, Instant};
+    use std::time::Duration;
 
     #[test]
     fn an_entry_that_waits_for_room_has_no_secret() {

@@ -111,6 +111,8 @@ impl GatewayParts {
         let (mut told, mut issuers) = (self.operator.audit_status(), self.operator.issuers());
         loop {
             tokio::time::sleep(STATE_POLL_INTERVAL).await;
+            let recorder = self.active.snapshot().policies.recorder.clone();
+            recorder.record_rejection_counts();
             let now = self.operator.issuers();
             if now != issuers {
                 self.operator.feed.send("issuers", &now);

@@ -80,21 +80,21 @@ impl AuditBegin {
     }
 
     fn record(&self, call: &Call, item: &Item) -> AuditEntry {
-        let steps = call.decision_log.steps();
         let record = recorder::with_item(recorder::call_entry(AuditEvent::CALL_BEGIN, call), item)
-            .with("tool_hash", digest::definition(item).as_str())
-            .with("dec", "allow")
-            .with("policy_hash", self.policy.as_ref())
-            .with_objects("trail", decision_log(&steps));
+            .with_trusted_text("tool_hash", digest::definition(item).as_str())
+            .with_trusted_text("dec", "allow")
+            .with_trusted_text("policy_hash", &self.policy);
+        let record = call.decision_log.with_steps(|steps| {
+            let record = record.with_objects("trail", decision_log(steps));
+            match approval_id(steps) {
+                Some(id) => record.with_text("approval", id),
+                None => record,
+            }
+        });
         let arguments = call.arguments().raw();
         let of = (&call.caller, Some(item));
-        let record = self
-            .contents
-            .arguments(&self.recorder, record, of, arguments);
-        match approval_id(&steps) {
-            Some(id) => record.with("approval", id),
-            None => record,
-        }
+        self.contents
+            .arguments(&self.recorder, record, of, arguments)
     }
 }
 
@@ -193,10 +193,10 @@ pub(crate) fn decision_log(
 }
 
 /// Returns the id of the approval or grant: `confirm` writes it first in its step.
-fn approval_id(steps: &[DecisionStep]) -> Option<String> {
+fn approval_id(steps: &[DecisionStep]) -> Option<&str> {
     let given = |step: &&DecisionStep| {
         step.policy == "confirm" && matches!(step.decision, "approved" | "granted")
     };
     let step = steps.iter().rev().find(given)?;
-    step.reason.split(' ').next().map(str::to_owned)
+    step.reason.split(' ').next()
 }

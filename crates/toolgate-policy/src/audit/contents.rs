@@ -87,9 +87,9 @@ impl AuditContents {
         json: &Json,
     ) -> AuditEntry {
         let bytes = json.as_str().as_bytes();
-        let entry = entry.with("args_len", bytes.len());
+        let entry = entry.with_number("args_len", bytes.len() as u64);
         let entry = match recorder.mac(bytes) {
-            Some(mac) => entry.with("args_mac", mac),
+            Some(mac) => entry.with_trusted_text("args_mac", &mac),
             None => entry,
         };
         let held = item.filter(|_| recorder.journal().is_some());
@@ -165,7 +165,7 @@ impl AuditContents {
         output: &Output,
     ) -> AuditEntry {
         let Some(journal) = recorder.journal() else {
-            return entry.with("res_len", output.size());
+            return entry.with_number("res_len", output.size() as u64);
         };
         let mut length = 0;
         let mac = journal.keyed_digest_of_parts(|put| {
@@ -174,7 +174,9 @@ impl AuditContents {
                 put(piece.as_bytes());
             });
         });
-        let entry = entry.with("res_len", length).with("res_mac", mac);
+        let entry = entry
+            .with_number("res_len", length as u64)
+            .with_trusted_text("res_mac", &mac);
         if item
             .is_none_or(|item| self.results.of(&item.origin.server) != AuditContentForm::Redacted)
         {

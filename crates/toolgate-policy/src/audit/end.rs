@@ -112,7 +112,7 @@ impl OpenAuditCall<'_> {
         if let Some(span) = &self.span {
             self.add_sanitizing_event(span.as_ref());
         }
-        let written = if end.outcome == "waiting" {
+        let written = if end.outcome == "waiting" || self.is_only_counted(&outcome, begun) {
             None
         } else {
             let record = self.record(&end, begun, Some(&outcome));
@@ -152,6 +152,20 @@ impl OpenAuditCall<'_> {
                 &[("toolgate.changes", SpanEventValue::Count(sum))],
             );
         }
+    }
+
+    /// Reports whether a limit rejected the call as one of so many that only their number is recorded.
+    fn is_only_counted(&self, outcome: &Result<Outcome, Error>, begun: bool) -> bool {
+        let is_limit = |error: &Error| matches!(error.kind(), ErrorKind::Busy(_));
+        if begun || !outcome.as_ref().is_err_and(is_limit) {
+            return false;
+        }
+        let by = self.trail.with_steps(|steps| {
+            let refusal = steps.iter().rev().find(|step| step.decision == "refuse");
+            refusal.map(|step| step.policy)
+        });
+        // A rejection without a known limit is always recorded.
+        by.is_some_and(|by| !self.to.recorder.lists_rejection(self.caller.name(), by))
     }
 
     fn end(&self, outcome: &Result<Outcome, Error>, begun: bool) -> CallEnd {
@@ -206,7 +220,6 @@ impl OpenAuditCall<'_> {
         outcome: Option<&Result<Outcome, Error>>,
     ) -> Option<Record> {
         let mut record = self.about.take()?;
-        let steps = &self.trail.steps();
         let item = self.trail.item();
         let redactions = secrets::counts(&self.trail);
         if !redactions.is_empty() {
@@ -218,22 +231,29 @@ impl OpenAuditCall<'_> {
         }
         if !begun {
             record.event = Happened::DENY;
-            record = record
-                .with("dec", "deny")
-                .with_objects("trail", begin::decision_log(steps));
+            record = record.with_trusted_text("dec", "deny");
+            record = self
+                .trail
+                .with_steps(|steps| record.with_objects("trail", begin::decision_log(steps)));
             if let Some(policy) = &self.to.policy {
-                record = record.with("policy_hash", policy.as_ref());
+                record = record.with_trusted_text("policy_hash", policy);
             }
             record = self.add_request(record, item.as_deref());
         }
         if let (true, Some(item)) = (begun, item.as_deref()) {
             record = recorder::with_item_name(record, item);
         }
-        let after = begin::steps_after_begin(steps);
-        if begun && !after.is_empty() {
-            record = record.with_objects("trail", begin::decision_log(after));
+        if begun {
+            record = self
+                .trail
+                .with_steps(|steps| match begin::steps_after_begin(steps) {
+                    [] => record,
+                    after => record.with_objects("trail", begin::decision_log(after)),
+                });
         }
-        record = record.with("out", end.outcome).with("dur_us", micros(end));
+        record = record
+            .with_trusted_text("out", end.outcome)
+            .with_number("dur_us", micros(end));
         if end.outcome.starts_with("cancelled") {
             record = add_cancellation(record, &self.trail);
         }
@@ -242,7 +262,7 @@ impl OpenAuditCall<'_> {
                 let (recorder, contents) = (&self.to.recorder, &self.to.contents);
                 contents.result(recorder, record, (&self.caller, item.as_deref()), output)
             }
-            Some(Err(error)) => record.with("code", error.kind().class()),
+            Some(Err(error)) => record.with_trusted_text("code", error.kind().class()),
             _ => record,
         })
     }

@@ -5,3 +5,4 @@ pub(crate) mod content_keys;
 pub(crate) mod contents;
 pub(crate) mod end;
 pub(crate) mod observer;
+pub(crate) mod rejection_counts;

@@ -102,7 +102,7 @@ impl Drop for AdmissionPermit {
 
 impl Layer for AdmissionLimit {
     fn name(&self) -> &'static str {
-        "in hand"
+        "admission"
     }
 
     fn call<'a>(&'a self, call: Call, next: Next<'a>) -> BoxFuture<'a, Result<Outcome, Error>> {
@@ -110,6 +110,8 @@ impl Layer for AdmissionLimit {
             let _hold = match self.admit(&call.caller.limit_subject()) {
                 Ok(hold) => hold,
                 Err(busy) => {
+                    call.decision_log
+                        .add(self.name(), "refuse", busy.public_message());
                     // The arguments need no memory while the client waits for the rejection.
                     drop(call);
                     // Boxed, so that the future of an admitted call is small.

@@ -146,17 +146,21 @@ fn limit_error(full: &ReachedLimit, waited: Option<Duration>) -> Error {
 
 impl Layer for ConcurrencyLimit {
     fn name(&self) -> &'static str {
-        "at once"
+        "concurrency"
     }
 
     fn call<'a>(&'a self, call: Call, next: Next<'a>) -> BoxFuture<'a, Result<Outcome, Error>> {
         Box::pin(async move {
-            let _place = match self.queue.enter(ConcurrencyKeys::of(&call), &self.limits) {
-                Ok(QueueAdmission::Runs(place)) => place,
+            let entered = match self.queue.enter(ConcurrencyKeys::of(&call), &self.limits) {
+                Ok(QueueAdmission::Runs(place)) => Ok(place),
                 // Boxed, so that the future of a call that need not wait is small.
-                Ok(QueueAdmission::Waits(turn)) => Box::pin(self.wait_for_permit(turn)).await?,
-                Err(full) => return Err(limit_error(&full, None)),
+                Ok(QueueAdmission::Waits(turn)) => Box::pin(self.wait_for_permit(turn)).await,
+                Err(full) => Err(limit_error(&full, None)),
             };
+            let _place = entered.inspect_err(|busy| {
+                let log = &call.decision_log;
+                log.add(self.name(), "refuse", busy.public_message());
+            })?;
             next.call(call).await
         })
     }
