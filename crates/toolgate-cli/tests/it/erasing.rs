@@ -40,6 +40,36 @@ fn contents(gate: &Gate, caller: &str, field: &str) -> Vec<String> {
     texts.map(str::to_owned).collect()
 }
 
+/// Returns the arguments of a caller's calls, as the console shows them.
+fn console_arguments(gate: &Gate, caller: &str) -> Vec<String> {
+    let login = gate.log_in("");
+    let found = login.post("audit/search", &json!({"caller": caller, "most": 100}));
+    let records = found["records"].as_array().unwrap();
+    let texts = records.iter().filter_map(|record| {
+        assert_eq!(record["fields"].get("args_enc"), None, "{record}");
+        record["fields"]["args"].as_str()
+    });
+    texts.map(str::to_owned).collect()
+}
+
+/// Returns the number of past calls that cannot be judged under a rule that reads their arguments.
+fn unknown_calls(gate: &Gate) -> Value {
+    let rule = RULE.replace(
+        "action",
+        "when = '''args.text.startsWith(\"the-address\")'''\naction",
+    );
+    let config = format!(
+        "[server.demo]\ncommand = [{:?}, \"demo-server\"]\ntrust_annotations = true\n{rule}",
+        env!("CARGO_BIN_EXE_toolgate")
+    );
+    let config = gate.data.write("rules.toml", &config);
+    let config = config.to_str().unwrap();
+    let out = gate.cli(&["explain", "--history", "1d", "--json", "--config", config]);
+    let out: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(out["calls"], 2, "{out}");
+    out["unknown"].clone()
+}
+
 /// Returns the files below a folder whose bytes have a text.
 fn files_with(folder: &Path, text: &str) -> Vec<String> {
     let mut found = Vec::new();
@@ -101,6 +131,8 @@ fn an_erased_caller_is_readable_nowhere_and_the_log_stays_intact() {
         !files_with(folder, &secret).is_empty(),
         "it is in the store"
     );
+    assert!(console_arguments(&gate, "key:ann")[0].contains("the-address-of-ann"));
+    assert_eq!(unknown_calls(&gate), 0);
     is_intact(&gate);
 
     let erase = ["audit", "erase", "--caller", "key:ann"];
@@ -114,6 +146,9 @@ fn an_erased_caller_is_readable_nowhere_and_the_log_stays_intact() {
     assert_eq!(contents(&gate, "key:ann", "args"), ["[erased]"]);
     assert_eq!(contents(&gate, "key:ann", "res"), ["[erased]"]);
     assert!(contents(&gate, "key:bob", "args")[0].contains("the-address-of-bob"));
+    assert_eq!(console_arguments(&gate, "key:ann"), ["[erased]"]);
+    assert!(console_arguments(&gate, "key:bob")[0].contains("the-address-of-bob"));
+    assert_eq!(unknown_calls(&gate), 1);
     let records = gate.audit();
     let erased: Vec<&Value> = records
         .iter()

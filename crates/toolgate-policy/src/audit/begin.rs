@@ -114,8 +114,9 @@ impl Layer for AuditBegin {
                 false => Urgency::CanWait,
             };
             if self.contents.keys.is_some() {
+                // Boxed, so that the future of a call without encryption is no larger.
                 let contents = &self.contents;
-                contents.prepare_arguments(&call.caller, Some(&item)).await;
+                Box::pin(contents.prepare_arguments(&call.caller, Some(&item))).await;
             }
             // Queued before the step is logged, so that an end record is written exactly for calls with a begin record.
             let written = match self.recorder.is_consumed() {

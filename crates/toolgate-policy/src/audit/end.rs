@@ -106,7 +106,7 @@ impl OpenAuditCall<'_> {
         let begun = self.trail.any_step(begin::is_begin);
         let end = self.end(&outcome, begun);
         if self.to.contents.keys.is_some() && end.outcome != "waiting" {
-            self.prepare_contents(begun).await;
+            Box::pin(self.prepare_contents(begun)).await;
         }
         self.closed = true;
         if let Some(span) = &self.span {
