@@ -79,6 +79,11 @@ impl FleetMembers {
         read(&row).filter(|member| member.until > self.store.clock().now())
     }
 
+    /// Returns whether a gateway has the address of this one, so that this one takes over from it.
+    pub(crate) fn has_address_of(&self, other: &FleetMember) -> bool {
+        self.advertise.is_some() && self.advertise == other.advertise
+    }
+
     /// Returns all gateways that live, also this one.
     fn living(&self) -> Vec<FleetMember> {
         let now = self.store.clock().now();

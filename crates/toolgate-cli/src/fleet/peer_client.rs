@@ -53,13 +53,14 @@ impl PeerClient {
         }
     }
 
-    /// Forwards a request to the gateway at an address.
+    /// Forwards a request to another gateway. Its connections are kept by its tag: after an upgrade in place, another
+    /// process has its address.
     ///
     /// # Errors
     /// The gateway cannot be reached, or the connection broke.
     pub(crate) async fn forward(
         &self,
-        address: &str,
+        (tag, address): (&str, &str),
         from: ClientConnection,
         mut request: Request<Incoming>,
     ) -> Result<Response<Body>, ForwardError> {
@@ -71,7 +72,7 @@ impl PeerClient {
         // Of the connection, not of the request.
         headers.remove(header::CONNECTION);
         for _ in 0..MAX_ATTEMPTS {
-            let mut connection = match self.idle_connection(address) {
+            let mut connection = match self.idle_connection(tag) {
                 Some(connection) => connection,
                 None => match self.connect(address).await {
                     Ok(connection) => connection,
@@ -83,7 +84,7 @@ impl PeerClient {
             };
             match connection.try_send_request(request).await {
                 Ok(response) => {
-                    self.keep(address, connection);
+                    self.keep(tag, connection);
                     return Ok(into_body(response));
                 }
                 // An idle connection may have been closed meanwhile, so try another one.
@@ -100,19 +101,22 @@ impl PeerClient {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn idle_connection(&self, address: &str) -> Option<PeerConnection> {
+    fn idle_connection(&self, tag: &str) -> Option<PeerConnection> {
         let mut idle = self.lock_idle();
-        let connections = idle.get_mut(address)?;
+        let connections = idle.get_mut(tag)?;
         connections.retain(|connection| !connection.is_closed());
         let ready = connections.iter().position(PeerConnection::is_ready)?;
         Some(connections.swap_remove(ready))
     }
 
     /// Keeps a connection. It is used again once its answer was read to the end.
-    fn keep(&self, address: &str, connection: PeerConnection) {
+    fn keep(&self, tag: &str, connection: PeerConnection) {
         let mut idle = self.lock_idle();
-        let connections = idle.entry(address.to_owned()).or_default();
-        connections.retain(|connection| !connection.is_closed());
+        idle.retain(|_, connections| {
+            connections.retain(|connection| !connection.is_closed());
+            !connections.is_empty()
+        });
+        let connections = idle.entry(tag.to_owned()).or_default();
         if connections.len() < MAX_IDLE {
             connections.push(connection);
         }

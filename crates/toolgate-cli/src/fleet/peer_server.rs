@@ -69,17 +69,30 @@ impl PeerListener {
         Ok(PeerListener { listener, tls })
     }
 
-    /// Answers the requests that other gateways forward. Never returns.
-    pub(crate) async fn serve<H: ForwardedRequestHandler>(self, routes: Option<Arc<H>>) {
+    /// Answers the requests that other gateways forward. When `handed_over` resolves, another process accepts the
+    /// connections, and only open ones are served. Never returns.
+    pub(crate) async fn serve<H: ForwardedRequestHandler>(
+        self,
+        routes: Option<Arc<H>>,
+        handed_over: impl Future<Output = ()>,
+    ) {
         let Some(routes) = routes else {
             return std::future::pending().await;
         };
         let acceptor = TlsAcceptor::from(self.tls.server.clone());
         let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
         let mut connections = JoinSet::new();
+        let mut handed_over = std::pin::pin!(handed_over);
         loop {
-            let place = places.clone().acquire_owned().await;
-            let Ok((stream, _)) = self.listener.accept().await else {
+            let next = async {
+                let place = places.clone().acquire_owned().await;
+                (place, self.listener.accept().await)
+            };
+            let (place, accepted) = tokio::select! {
+                () = &mut handed_over => break,
+                next = next => next,
+            };
+            let Ok((stream, _)) = accepted else {
                 tokio::time::sleep(Duration::from_millis(50)).await;
                 continue;
             };
@@ -106,6 +119,9 @@ impl PeerListener {
             });
             while connections.try_join_next().is_some() {}
         }
+        drop(self.listener);
+        while connections.join_next().await.is_some() {}
+        std::future::pending().await
     }
 }
 

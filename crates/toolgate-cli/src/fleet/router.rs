@@ -75,11 +75,14 @@ impl GatewayFleet {
         request: Request<Incoming>,
     ) -> Result<Response<Body>, Box<Request<Incoming>>> {
         let forwarded = request.extensions().get::<Forwarded>().is_some();
+        if forwarded && let Some(id) = session_id(&request).map(str::to_owned) {
+            self.sessions.adopt_from_predecessor(&id).await;
+        }
         let Some(client) = self.client.as_ref().filter(|_| !forwarded) else {
             return Err(Box::new(request));
         };
-        if let Some(address) = self.task_home(&request) {
-            return match client.forward(&address, from, request).await {
+        if let Some((tag, address)) = self.task_home(&request) {
+            return match client.forward((&tag, &address), from, request).await {
                 Ok(response) => Ok(response),
                 Err(ForwardError::Unreachable(request)) => Err(request),
                 Err(ForwardError::Broken) => Ok(broken()),
@@ -88,10 +91,10 @@ impl GatewayFleet {
         let Some(id) = session_id(&request).map(str::to_owned) else {
             return Err(Box::new(request));
         };
-        let SessionRoute::Forward(address) = self.sessions.route(&id).await else {
+        let SessionRoute::Forward { tag, address } = self.sessions.route(&id).await else {
             return Err(Box::new(request));
         };
-        match client.forward(&address, from, request).await {
+        match client.forward((&tag, &address), from, request).await {
             Ok(response) => Ok(response),
             Err(ForwardError::Unreachable(request)) => {
                 self.sessions.adopt(&id).await;
@@ -101,8 +104,8 @@ impl GatewayFleet {
         }
     }
 
-    /// Returns the address of another gateway that has the task of a request.
-    fn task_home(&self, request: &Request<Incoming>) -> Option<String> {
+    /// Returns the tag and the address of another gateway that has the task of a request.
+    fn task_home(&self, request: &Request<Incoming>) -> Option<(String, String)> {
         let header = |name: &str| request.headers().get(name)?.to_str().ok();
         let id = header(NAME_HEADER).filter(|_| {
             header(METHOD_HEADER).is_some_and(|method| method.starts_with(TASK_METHODS))
@@ -111,8 +114,9 @@ impl GatewayFleet {
         let home = self
             .members
             .find(tag)
-            .filter(|home| home.tag != self.members.tag());
-        home?.advertise
+            .filter(|home| home.tag != self.members.tag() && !self.members.has_address_of(home));
+        let home = home?;
+        Some((home.tag, home.advertise?))
     }
 
     /// Keeps the membership and the sessions up to date. Never returns.

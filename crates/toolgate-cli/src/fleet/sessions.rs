@@ -19,12 +19,22 @@ const SESSIONS_TABLE: &str = "sessions";
 /// Interval at which expired sessions are removed.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(60);
 
+/// Maximum number of attempts to continue a session here, while another gateway may be faster.
+const MAX_ADOPTIONS: usize = 20;
+/// Interval of these attempts.
+const ADOPTION_INTERVAL: Duration = Duration::from_millis(50);
+
 /// Place where a request of a session is answered.
 pub(crate) enum SessionRoute {
     /// This gateway.
     Local,
-    /// Another gateway, at this address.
-    Forward(String),
+    /// Another gateway.
+    Forward {
+        /// Tag of its process.
+        tag: String,
+        /// Address at which it is reached.
+        address: String,
+    },
 }
 
 /// Sessions of all gateways of a shared store.
@@ -55,44 +65,63 @@ impl FleetSessions {
         self.ended.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the home of a session: this gateway, or another one that lives. A session whose home ended continues
-    /// here, if the store has it.
-    pub(crate) async fn route(&self, id: &str) -> SessionRoute {
-        let Some((_, tag)) = id.rsplit_once('.') else {
-            return SessionRoute::Local;
-        };
+    /// Returns the tag of the home of a session.
+    fn home(&self, id: &str) -> Option<String> {
+        let (_, tag) = id.rsplit_once('.')?;
         let row = self.store.row(SESSIONS_TABLE, &storage_key(id));
         let moved = row.as_ref().and_then(|row| row.value["home"].as_str());
-        let home = moved.unwrap_or(tag);
-        if home == self.members.tag() {
-            return SessionRoute::Local;
-        }
-        match self.members.find(home) {
-            // Without an address, the session is not found here, as the specification says.
-            Some(home) => home
-                .advertise
-                .map_or(SessionRoute::Local, SessionRoute::Forward),
-            None => {
-                self.adopt(id).await;
-                SessionRoute::Local
+        Some(moved.unwrap_or(tag).to_owned())
+    }
+
+    /// Returns the home of a session: this gateway, or another one that lives. A session whose home ended, or hands
+    /// over to this gateway, continues here, if the store has it.
+    pub(crate) async fn route(&self, id: &str) -> SessionRoute {
+        for _ in 0..MAX_ADOPTIONS {
+            let Some(tag) = self.home(id).filter(|home| home != self.members.tag()) else {
+                return SessionRoute::Local;
+            };
+            match self.members.find(&tag) {
+                Some(home) if !self.members.has_address_of(&home) => {
+                    // Without an address, the session is not found here, as the specification says.
+                    return match home.advertise {
+                        Some(address) => SessionRoute::Forward { tag, address },
+                        None => SessionRoute::Local,
+                    };
+                }
+                _ if self.adopt(id).await => return SessionRoute::Local,
+                // Another gateway was faster. Soon the store says which.
+                _ => tokio::time::sleep(ADOPTION_INTERVAL).await,
             }
+        }
+        SessionRoute::Local
+    }
+
+    /// Makes this gateway the home of a session of its predecessor, whose address it has: other gateways may not know
+    /// yet that the predecessor ends.
+    pub(crate) async fn adopt_from_predecessor(&self, id: &str) {
+        let home = self.home(id).filter(|home| home != self.members.tag());
+        let home = home.map(|home| self.members.find(&home));
+        if home.is_some_and(|home| home.is_none_or(|home| self.members.has_address_of(&home))) {
+            self.adopt(id).await;
         }
     }
 
-    /// Makes this gateway the home of a session whose home is gone. Another gateway may be faster; the session then is
-    /// not found here, and the next request is forwarded.
-    pub(crate) async fn adopt(&self, id: &str) {
+    /// Makes this gateway the home of a session whose home is gone. Returns false if another gateway was faster.
+    pub(crate) async fn adopt(&self, id: &str) -> bool {
         let key = storage_key(id);
         let Some(row) = self.store.row(SESSIONS_TABLE, &key) else {
-            return;
+            // Then it has ended, and no gateway finds it.
+            return true;
         };
         let mut value = row.value;
         value["home"] = json!(self.members.tag());
         let expect = WritePrecondition::Version(row.version);
         let adopted = self.store.write(SESSIONS_TABLE, &key, Some(value), expect);
-        if !matches!(adopted.await, Ok(WriteOutcome::Done(_))) {
+        let adopted = matches!(adopted.await, Ok(WriteOutcome::Done(_)));
+        if !adopted {
             tracing::debug!("a session was not taken over");
         }
+        adopted
     }
 
     /// Removes expired sessions from time to time. Never returns.

@@ -407,6 +407,7 @@ fn http_routes(
         serves_admin: start.config.admin.listen.is_none(),
         connections: Arc::default(),
         telemetry: telemetry.clone(),
+        forwarded: Arc::default(),
         fleet: None,
     }
 }

@@ -58,11 +58,11 @@ pub(crate) trait RequestHandler: Send + Sync + 'static {
     fn connections(&self) -> &Arc<AtomicUsize>;
 }
 
-/// Open connection of a listener. Dropping it uncounts it.
-struct OpenConnection(Arc<AtomicUsize>);
+/// Counted connection of a listener, or request. Dropping it uncounts it.
+pub(crate) struct OpenConnection(Arc<AtomicUsize>);
 
 impl OpenConnection {
-    fn count(open: &Arc<AtomicUsize>) -> OpenConnection {
+    pub(crate) fn count(open: &Arc<AtomicUsize>) -> OpenConnection {
         open.fetch_add(1, Relaxed);
         OpenConnection(open.clone())
     }

@@ -336,23 +336,22 @@ async fn follow_fleet(
             .clone()
             .unwrap_or_default()
     };
-    let handed_over = handed_over(handover);
-    let followed = async {
-        match peers {
-            Some(peers) => tokio::select! {
-                () = fleet.follow(policy) => {}
-                () = peers.serve(parts.routes.clone()) => {}
-            },
-            None => fleet.follow(policy).await,
+    let membership = async {
+        tokio::select! {
+            () = fleet.follow(policy) => {}
+            () = handed_over(handover) => {}
         }
+        // The successor is a gateway of its own. It and the others continue the sessions of this one.
+        fleet.members.leave().await;
+        std::future::pending().await
     };
-    tokio::select! {
-        () = followed => return,
-        () = handed_over => {}
+    match peers {
+        Some(peers) => tokio::select! {
+            () = membership => {}
+            () = peers.serve(parts.routes.clone(), handed_over(handover)) => {}
+        },
+        None => membership.await,
     }
-    // The successor is a gateway of its own. Others continue the sessions of this one.
-    fleet.members.leave().await;
-    std::future::pending().await
 }
 
 /// Resolves when a successor accepts the connections.

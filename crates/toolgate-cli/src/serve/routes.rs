@@ -19,7 +19,10 @@ use crate::{
     proxy::{ClientConnection, TrustedProxies},
     responses::text_response,
     runtime::active::ActiveSnapshot,
-    serve::{edge_audit::EdgeAudit, http_server::RequestHandler},
+    serve::{
+        edge_audit::EdgeAudit,
+        http_server::{OpenConnection, RequestHandler},
+    },
     telemetry::GatewayTelemetry,
 };
 use futures_util::FutureExt;
@@ -58,6 +61,8 @@ pub(crate) struct HttpRoutes {
     /// Number of open connections.
     pub(crate) connections: Arc<AtomicUsize>,
     pub(crate) telemetry: Arc<GatewayTelemetry>,
+    /// Number of running requests that other gateways forwarded.
+    pub(crate) forwarded: Arc<AtomicUsize>,
     /// Other gateways, to which requests of their sessions are forwarded.
     pub(crate) fleet: Option<Arc<GatewayFleet>>,
 }
@@ -146,6 +151,7 @@ impl ForwardedRequestHandler for HttpRoutes {
         from: ClientConnection,
         mut request: Request<Incoming>,
     ) -> Response<Body> {
+        let _running = OpenConnection::count(&self.forwarded);
         request.extensions_mut().insert(Forwarded);
         self.answer(from, request).await
     }

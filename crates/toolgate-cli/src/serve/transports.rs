@@ -2,6 +2,7 @@
 
 use super::admin_listener::AdminListener;
 use super::handover::{ListenerHandover, OpenHandover, Predecessor, TransferredSessions};
+use super::routes::HttpRoutes;
 use super::{GatewayParts, StartOptions, handed_over, service_manager};
 use crate::{
     runtime::persistent_tasks::PersistentTasks,
@@ -10,7 +11,10 @@ use crate::{
     tls::{HandshakeLimits, TlsHandshakes},
 };
 use futures_util::FutureExt;
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, atomic::Ordering::Relaxed},
+    time::Duration,
+};
 use tokio::net::TcpListener;
 use toolgate::edge::{http::HttpEndpoint, standard, stdio};
 
@@ -18,6 +22,8 @@ use toolgate::edge::{http::HttpEndpoint, standard, stdio};
 const SESSION_SWEEP_INTERVAL: Duration = Duration::from_secs(30);
 /// Interval at which a gateway whose listeners are handed over checks whether its tasks have ended.
 const TASK_POLL_INTERVAL: Duration = Duration::from_millis(100);
+/// Time after which all other gateways know that this one has left. They read the store at least once a second.
+const FORWARDING_PERIOD: Duration = Duration::from_secs(3);
 /// States of ended tasks.
 const ENDED_TASK_STATES: [&str; 3] = ["completed", "failed", "cancelled"];
 
@@ -84,10 +90,10 @@ impl GatewayParts {
                 let until = (handed_over(handover), stop);
                 http_server::serve((listener, tls), routes.clone(), limits, until).await;
                 if handover.is_some_and(|handover| handover.is_handed_over()) {
-                    // Tasks have no connection.
+                    // Tasks have no connection, and other gateways may still forward requests.
                     tokio::select! {
                         () = drained => {}
-                        () = self.tasks_ended() => {}
+                        ((), ()) = async { tokio::join!(self.tasks_ended(), forwards_ended(routes)) } => {}
                     }
                     self.server.close();
                 }
@@ -210,6 +216,17 @@ impl GatewayParts {
             }
         }
         std::future::pending().await
+    }
+}
+
+/// Resolves when no other gateway forwards requests any more.
+async fn forwards_ended(routes: &HttpRoutes) {
+    if routes.fleet.is_none() {
+        return;
+    }
+    tokio::time::sleep(FORWARDING_PERIOD).await;
+    while routes.forwarded.load(Relaxed) > 0 {
+        tokio::time::sleep(TASK_POLL_INTERVAL).await;
     }
 }
 

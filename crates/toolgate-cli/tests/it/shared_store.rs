@@ -36,7 +36,7 @@ pub(crate) fn fleet(url: &str, limits: &str) -> Vec<Gate> {
     })
 }
 
-fn database() -> Option<String> {
+pub(crate) fn database() -> Option<String> {
     PostgresServer::is_installed().then(|| PostgresServer::shared().create_database())
 }
 
@@ -341,7 +341,7 @@ fn state_moves_from_a_data_directory_to_the_shared_store_and_back() {
 }
 
 /// Config of a gateway that also forwards to the others.
-fn peer_config(url: &str, pki: &Path, port: u16) -> String {
+pub(crate) fn peer_config(url: &str, pki: &Path, port: u16) -> String {
     let pki = pki.display();
     let peers = format!(
         "gateways = 3\nadvertise = \"127.0.0.1:{port}\"\nca = \"{pki}/ca.pem\"\ncert = \"{pki}/127.0.0.1.pem\"\nkey = \"{pki}/127.0.0.1.key\"\n"
@@ -350,7 +350,7 @@ fn peer_config(url: &str, pki: &Path, port: u16) -> String {
 }
 
 /// Creates certificates as a user does.
-fn certificates(dir: &Path) {
+pub(crate) fn certificates(dir: &Path) {
     let mut pki = toolgate();
     pki.args(["store", "pki", "127.0.0.1", "--dir"]).arg(dir);
     let done = output(&mut pki);

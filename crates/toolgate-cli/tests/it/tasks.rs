@@ -20,13 +20,13 @@ pub(crate) fn body(method: &str, params: Value) -> Value {
 
 /// Sends one; its result.
 #[track_caller]
-fn ask(gate: &Gate, method: &str, name: &str, params: Value) -> Value {
+pub(crate) fn ask(gate: &Gate, method: &str, name: &str, params: Value) -> Value {
     Modern::ask(gate.port, Some(name), &body(method, params))["result"].take()
 }
 
 /// Begins a task; its id.
 #[track_caller]
-fn begin(gate: &Gate, tool: &str, arguments: Value) -> String {
+pub(crate) fn begin(gate: &Gate, tool: &str, arguments: Value) -> String {
     let params = json!({"name": tool, "arguments": arguments});
     let created = ask(gate, "tools/call", tool, params);
     assert_eq!(created["resultType"], "task", "{created}");
@@ -34,12 +34,12 @@ fn begin(gate: &Gate, tool: &str, arguments: Value) -> String {
 }
 
 #[track_caller]
-fn look(gate: &Gate, id: &str) -> Value {
+pub(crate) fn look(gate: &Gate, id: &str) -> Value {
     ask(gate, "tasks/get", id, json!({"taskId": id}))
 }
 
 #[track_caller]
-fn until_is(gate: &Gate, id: &str, status: &str) -> Value {
+pub(crate) fn until_is(gate: &Gate, id: &str, status: &str) -> Value {
     until(status, SOON, || {
         Some(look(gate, id)).filter(|task| task["status"] == status)
     })

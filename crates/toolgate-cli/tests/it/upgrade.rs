@@ -4,6 +4,7 @@ use crate::help::{
     Family, Gate, KeptConnection, LONG, Modern, Response, Session, Setup, TempDir, ends, free_port,
     kill_hard, output, records, request, toolgate, until,
 };
+use crate::{shared_store, tasks};
 use serde_json::{Value, json};
 use std::{
     path::Path,
@@ -28,21 +29,24 @@ struct Load {
 }
 
 impl Load {
-    /// Starts the calls, as many in all as the variable says.
-    fn start(port: u16) -> Load {
+    /// Starts the calls, as many in all as the variable says. Each goes to the next gateway.
+    fn start(ports: &[u16]) -> Load {
         let calls = std::env::var("TOOLGATE_UPGRADE_CALLS");
         let total = calls.map_or(2000, |calls| calls.parse::<usize>().unwrap());
         let answered = Arc::<AtomicUsize>::default();
         let client = |number: usize| {
             let answered = answered.clone();
-            let session = (number % 2 == 1)
-                .then(|| Session::of(port, REVISIONS[number / 2 % REVISIONS.len()]));
+            let revision = REVISIONS[number / 2 % REVISIONS.len()];
+            let home = ports[number % ports.len()];
+            let session = (number % 2 == 1).then(|| Session::of(home, revision));
+            let ports = ports.to_vec();
             thread::spawn(move || {
-                let mut connection = KeptConnection::new(port);
-                let ids = (0..total / CLIENTS).map(|call| format!("{number}-{call}"));
-                let lost = ids.filter_map(|id| {
-                    let bytes = add(port, session.as_ref(), &json!(id));
-                    let lost = failure(connection.send(&bytes));
+                let mut connections: Vec<KeptConnection> =
+                    ports.iter().copied().map(KeptConnection::new).collect();
+                let lost = (0..total / CLIENTS).filter_map(|call| {
+                    let (id, next) = (format!("{number}-{call}"), call % ports.len());
+                    let bytes = add(ports[next], session.as_ref(), &json!(id));
+                    let lost = failure(connections[next].send(&bytes));
                     answered.fetch_add(1, SeqCst);
                     Some(format!("{id}: {}", lost?))
                 });
@@ -122,8 +126,8 @@ fn state(data: &TempDir) -> std::path::PathBuf {
 }
 
 /// Starts a successor of a gateway. It serves when this returns.
-fn successor(gate: &Gate) -> Gate {
-    let setup = Setup::config(config()).at(gate.port);
+fn successor(gate: &Gate, config: String) -> Gate {
+    let setup = Setup::config(config).at(gate.port);
     setup.options(&["--take-over"]).start_in(gate.data.clone())
 }
 
@@ -154,12 +158,12 @@ fn an_upgrade_loses_no_call() {
         let begun = |record: &Value| record["ev"] == "call.begin" && record["rid"] == "\"slow\"";
         records.iter().any(begun).then_some(())
     });
-    let load = Load::start(port);
+    let load = Load::start(&[port]);
     for tenths in [2, 4, 6] {
         load.reaches(tenths);
         let mut idle = KeptConnection::new(port);
         assert_eq!(failure(idle.send(&add(port, None, &json!("idle")))), None);
-        let next = successor(&gate);
+        let next = successor(&gate, config());
         assert_eq!(next.port, port);
         // The old process has the connection until its next response.
         assert_eq!(failure(idle.send(&add(port, None, &json!("idle")))), None);
@@ -178,11 +182,11 @@ fn an_upgrade_loses_no_call() {
 fn a_failed_upgrade_loses_no_call_and_leaves_the_gateway() {
     let data = Arc::new(TempDir::short());
     let gate = Setup::config(config()).start_in(data.clone());
-    let load = Load::start(gate.port);
+    let load = Load::start(&[gate.port]);
     load.reaches(1);
     // Its server does not start, though it runs at the gateway.
-    let config = "[server.demo]\ncommand = [\"/nonexistent\"]\n";
-    let failed = output(&mut successor_with(&gate, config));
+    let broken = "[server.demo]\ncommand = [\"/nonexistent\"]\n";
+    let failed = output(&mut successor_with(&gate, broken));
     let said = String::from_utf8_lossy(&failed.stderr).into_owned();
     assert_eq!(failed.status.code(), Some(1), "{said}");
     assert!(
@@ -191,14 +195,14 @@ fn a_failed_upgrade_loses_no_call_and_leaves_the_gateway() {
     );
     load.reaches(3);
     // It has the listener, and ends while its server starts.
-    let config = "[server.demo]\ncommand = [\"/bin/sleep\", \"1000\"]\n";
-    let mut hangs = successor_with(&gate, config);
+    let slow = "[server.demo]\ncommand = [\"/bin/sleep\", \"1000\"]\n";
+    let mut hangs = successor_with(&gate, slow);
     let mut hangs = hangs.stderr(Stdio::null()).spawn().unwrap();
     let family = until("its server starts", LONG, || {
         let family = Family::of(hangs.id());
         family.names().contains(&"sleep").then_some(family)
     });
-    let second = output(&mut successor_with(&gate, config));
+    let second = output(&mut successor_with(&gate, slow));
     let said = String::from_utf8_lossy(&second.stderr).into_owned();
     assert!(
         said.contains("another process takes over this gateway already"),
@@ -213,7 +217,7 @@ fn a_failed_upgrade_loses_no_call_and_leaves_the_gateway() {
             .then_some(())
     });
     load.reaches(6);
-    let next = successor(&gate);
+    let next = successor(&gate, config());
     gate.ended();
     load.lost_none(&[&state(&data)]);
     next.stop();
@@ -236,4 +240,58 @@ fn a_successor_names_the_address_of_the_gateway_that_it_does_not_find() {
         Modern::call(gate.port, &json!(1), "demo_add", json!({"a": 1, "b": 2})).status,
         200
     );
+}
+
+/// Each call goes to the next of three gateways, while each of them is upgraded.
+#[test]
+fn a_rolling_upgrade_loses_no_call() {
+    let Some(url) = shared_store::database() else {
+        return;
+    };
+    let pki = TempDir::new("pki");
+    shared_store::certificates(pki.path());
+    let config = |port: u16| {
+        shared_store::peer_config(&url, pki.path(), port).replace(
+            "[limits]\n",
+            "[limits]\nheader_seconds = 300\ndrain_seconds = 600\n",
+        )
+    };
+    let gateway = |peer: u16| {
+        let gate = Setup::config(config(peer)).start_in(Arc::new(TempDir::short()));
+        (gate, peer)
+    };
+    let mut gates: Vec<(Gate, u16)> = (0..3).map(|_| gateway(free_port())).collect();
+    let ports: Vec<u16> = gates.iter().map(|(gate, _)| gate.port).collect();
+    let load = Load::start(&ports);
+    for (number, tenths) in [1, 3, 5].into_iter().enumerate() {
+        load.reaches(tenths);
+        let (gate, peer) = &mut gates[number];
+        let next = successor(gate, config(*peer));
+        std::mem::replace(gate, next).ended();
+    }
+    let logs: Vec<_> = gates.iter().map(|(gate, _)| state(&gate.data)).collect();
+    let logs: Vec<&Path> = logs.iter().map(AsRef::as_ref).collect();
+    load.lost_none(&logs);
+    for (gate, _) in gates {
+        gate.stop();
+    }
+}
+
+#[test]
+fn tasks_outlive_an_upgrade() {
+    let gate = Setup::config(config()).start_in(Arc::new(TempDir::short()));
+    let done = tasks::begin(&gate, "demo_slow_count", json!({"to": 1, "delay_ms": 900}));
+    let before = tasks::until_is(&gate, &done, "completed");
+    let running = json!({"to": 2, "delay_ms": 1500});
+    let running = tasks::begin(&gate, "demo_slow_count", running);
+    let next = successor(&gate, config());
+    // The old process has them while it runs.
+    assert_eq!(tasks::look(&next, &done), before);
+    let status = tasks::look(&next, &running)["status"].clone();
+    assert!(status == "working" || status == "completed", "{status}");
+    gate.ended();
+    let ended = tasks::until_is(&next, &running, "completed");
+    assert!(ended.to_string().contains("counted to 2"), "{ended}");
+    assert_eq!(tasks::look(&next, &done), before);
+    next.stop();
 }

@@ -3,7 +3,7 @@
 use super::{MAX_CONTROL_LINE_BYTES, person, socket_directory};
 use crate::{
     operator::api::{ActionError, OperatorApi},
-    serve::handover::{ListenerHandover, TAKE_OVER_ACTION},
+    serve::handover::{ListenerHandover, TAKE_OVER_ACTION, other_gateway},
 };
 use serde_json::{Value, json};
 use std::{
@@ -105,7 +105,11 @@ async fn answer(
     if send(&mut write, &json!({"heard": true})).await.is_err() {
         return;
     }
-    if let (TAKE_OVER_ACTION, Some(handover)) = (action, &handover) {
+    if action == TAKE_OVER_ACTION {
+        let Some(handover) = handover else {
+            let _ = send(&mut write, &other_gateway()).await;
+            return;
+        };
         // A successor sends nothing before it has the listeners, so the reader has buffered nothing.
         if let Ok(stream) = reader.into_inner().into_inner().reunite(write) {
             Box::pin(handover.serve_successor(stream, &with)).await;

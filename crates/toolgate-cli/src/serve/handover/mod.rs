@@ -16,7 +16,7 @@ mod successor;
 
 pub(crate) use predecessor::{OpenHandover, Predecessor};
 pub(crate) use sessions::TransferredSessions;
-pub(crate) use successor::{ListenerHandover, TAKE_OVER_ACTION};
+pub(crate) use successor::{ListenerHandover, TAKE_OVER_ACTION, other_gateway};
 
 use serde::{Deserialize, Serialize};
 

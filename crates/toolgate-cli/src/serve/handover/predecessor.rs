@@ -34,7 +34,7 @@ pub(crate) struct Predecessor {
 
 impl Predecessor {
     /// Asks the running gateway of a data directory that listens on an address for its listeners. `None` if no gateway
-    /// runs on the data directory. Blocks.
+    /// with a listener runs on the data directory. Blocks.
     ///
     /// # Errors
     /// The running gateway refuses, or none listens on the address; the message says what to do.
@@ -50,8 +50,11 @@ impl Predecessor {
         for path in gateways.paths() {
             match Predecessor::ask(path, &about)? {
                 Ok(found) => return Ok(Some(found)),
-                Err(why) => others.push(why),
+                Err(why) => others.extend(why),
             }
+        }
+        if others.is_empty() {
+            return Ok(None);
         }
         Err(format!(
             "cannot take over from a running gateway: {}; start it with the same address, or stop the running gateway first",
@@ -59,8 +62,8 @@ impl Predecessor {
         ))
     }
 
-    /// Asks one gateway. The inner error says where it listens, if that is another address.
-    fn ask(path: &Path, about: &Value) -> Result<Result<Predecessor, String>, String> {
+    /// Asks one gateway. The inner error says where it listens, if it does.
+    fn ask(path: &Path, about: &Value) -> Result<Result<Predecessor, Option<String>>, String> {
         let process = path.file_stem().unwrap_or_default().to_string_lossy();
         let failed = |why: &dyn std::fmt::Display| {
             format!(
@@ -84,7 +87,7 @@ impl Predecessor {
         if let Some(why) = answer["error"].as_str() {
             let why = visible_line(why);
             return match answer.get("unknown") {
-                Some(_) => Ok(Err(failed(&why))),
+                Some(_) => Ok(Err(answer.get("other").is_none().then(|| failed(&why)))),
                 None => Err(failed(&why)),
             };
         }

@@ -83,13 +83,13 @@ impl ListenerHandover {
     /// Serves a successor on its connection. `about` is its request.
     pub(crate) async fn serve_successor(&self, mut stream: UnixStream, about: &Value) {
         let answer = match (self.check(about), self.one.try_lock()) {
-            (Err(answer), _) => answer,
-            (Ok(()), Ok(_one)) if !self.is_handed_over() => {
-                return self.hand_over(stream, about).await;
-            }
-            (Ok(()), _) => {
+            // The process that took over has the listeners now.
+            _ if self.is_handed_over() => other_gateway(),
+            (Ok(()), Ok(_one)) => return self.hand_over(stream, about).await,
+            (Ok(()), Err(_)) => {
                 json!({"error": "another process takes over this gateway already"})
             }
+            (Err(answer), _) => answer,
         };
         let _ = send_line_with(&mut stream, &answer.to_string(), &[]).await;
     }
@@ -190,6 +190,11 @@ impl ListenerHandover {
             version: version.to_owned(),
         });
     }
+}
+
+/// Answer of a gateway without a listener that could be taken over.
+pub(crate) fn other_gateway() -> Value {
+    json!({"error": "it has no listener", "unknown": true, "other": true})
 }
 
 fn session_message((key, record): StoredSession) -> PredecessorMessage {

@@ -48,6 +48,13 @@ pub(crate) async fn handle_method(
     let found = server
         .tasks
         .find(&context.caller, dialect.tasks, &id, limits);
+    let found = found.or_else(|| {
+        let stored = server
+            .tasks
+            .find_stored(&context.caller, dialect.tasks, &id, limits);
+        // Only the process that runs a task can wait for it and change it.
+        stored.filter(|task| task.has_ended() || method == tasks::GET)
+    });
     let task = found.ok_or_else(|| {
         response::invalid_params("the task does not exist or has expired; call the tool again")
     })?;

@@ -127,6 +127,13 @@ impl TaskStore {
         async move { Ok(matches!(written.await?, WriteOutcome::Done(_))) }
     }
 
+    /// Returns a stored task of any process.
+    pub(super) fn load(self: &Arc<TaskStore>, id: &str, limits: &TaskLimits) -> Option<ServerTask> {
+        let kept = self.store.row(TASKS_TABLE, id)?;
+        let row = StoredTask::read_response(&kept.value)?;
+        Some(ServerTask::from_store(kept.key, row, limits, self.clone()))
+    }
+
     /// Returns the response of a task.
     pub(super) fn response(&self, id: &str) -> Option<TaskResponse> {
         let row = self.store.row(RESPONSES_TABLE, id)?;

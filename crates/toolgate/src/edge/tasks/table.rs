@@ -148,6 +148,18 @@ impl TaskTable {
         (found.owner.same_principal(caller) && found.form == words).then(|| found.clone())
     }
 
+    /// Returns a task of another process that uses the same store, as that process last wrote it.
+    pub(super) fn find_stored(
+        &self,
+        caller: &Caller,
+        words: TaskForm,
+        id: &str,
+        limits: &TaskLimits,
+    ) -> Option<Arc<ServerTask>> {
+        let task = self.store()?.load(id, limits)?;
+        (task.owner.same_principal(caller) && task.form == words).then(|| Arc::new(task))
+    }
+
     /// Returns the tasks of a caller, the oldest first.
     pub(super) fn of_caller(
         &self,
