@@ -16,7 +16,7 @@ mod build;
 mod console_events;
 pub(crate) mod edge_audit;
 mod gauges;
-pub(crate) mod handover;
+mod handover;
 pub(crate) mod http_server;
 mod notifications;
 pub(crate) mod routes;
@@ -29,7 +29,7 @@ use crate::{
     config::Config,
     event_log::{self, GatewayEvent},
     fleet::{GatewayFleet, PeerListener},
-    operator::control::ControlSocket,
+    operator::control::{ControlSocket, SuccessorHandler},
     runtime::content_retention::enforce_retention,
     runtime::persistent_tasks::PersistentTasks,
     runtime::rate_sharing::share_rates,
@@ -288,13 +288,14 @@ async fn serve(
     parts.announce(&start, address);
     service_manager::notify_ready();
     let handover = handover.as_ref();
+    let of_successor = handover.map(|handover| handover.clone() as Arc<dyn SuccessorHandler>);
     let content_keys = ContentKeys::new(store.clone());
     let location = StoreLocation::of(&start.config, &start.data)?;
     let place = (start.data.as_path(), &location);
     let result = tokio::select! {
         () = enforce_retention(&content_keys, &parts.active, &journal, place) => Ok(()),
         result = parts.serve_transport(&start, listener, (stop, handover)) => result,
-        () = control.serve(parts.operator.clone(), handover.cloned()) => Ok(()),
+        () = control.serve(parts.operator.clone(), of_successor) => Ok(()),
         () = parts.run_feeds() => Ok(()),
         () = parts.serve_admin(&start, admin, handover) => Ok(()),
         () = parts.follow_predecessor(predecessor, &transferred, tasks) => Ok(()),

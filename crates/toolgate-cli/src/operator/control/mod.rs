@@ -9,7 +9,10 @@ pub(crate) mod person;
 mod server;
 
 pub(crate) use client::{ControlResponse, GatewaySockets};
-pub(crate) use server::ControlSocket;
+pub(crate) use server::{ControlSocket, SuccessorHandler, other_gateway};
+
+/// Action by which a new process asks for the listeners of the gateway.
+pub(crate) const TAKE_OVER_ACTION: &str = "take-over";
 
 /// Maximum length of a line in either direction, in bytes.
 const MAX_CONTROL_LINE_BYTES: u64 = 32 * 1024 * 1024;

@@ -1,10 +1,7 @@
 //! Server of the control socket, in the gateway.
 
-use super::{MAX_CONTROL_LINE_BYTES, person, socket_directory};
-use crate::{
-    operator::api::{ActionError, OperatorApi},
-    serve::handover::{ListenerHandover, TAKE_OVER_ACTION, other_gateway},
-};
+use super::{MAX_CONTROL_LINE_BYTES, TAKE_OVER_ACTION, person, socket_directory};
+use crate::operator::api::{ActionError, OperatorApi};
 use serde_json::{Value, json};
 use std::{
     io,
@@ -18,7 +15,19 @@ use tokio::{
     sync::{Semaphore, mpsc},
     task::JoinSet,
 };
+use toolgate_core::BoxFuture;
 use toolgate_policy::ApprovalChannel;
+
+/// Handler of a new process that takes over. It gets the whole connection.
+pub(crate) trait SuccessorHandler: Send + Sync + 'static {
+    /// Serves a successor on its connection. `about` is its request.
+    fn serve_successor(&self, stream: UnixStream, about: Value) -> BoxFuture<'_, ()>;
+}
+
+/// Answer of a gateway without a listener that could be taken over.
+pub(crate) fn other_gateway() -> Value {
+    json!({"error": "it has no listener", "unknown": true, "other": true})
+}
 
 /// Open control socket. Dropping it removes the socket.
 pub(crate) struct ControlSocket {
@@ -56,7 +65,7 @@ impl ControlSocket {
     pub(crate) async fn serve(
         &self,
         operator: Arc<OperatorApi>,
-        handover: Option<Arc<ListenerHandover>>,
+        handover: Option<Arc<dyn SuccessorHandler>>,
     ) {
         let calls = Arc::new(Semaphore::new(MAX_CONTROL_CALLS));
         let mut open = JoinSet::new();
@@ -85,7 +94,7 @@ async fn answer(
     stream: UnixStream,
     operator: Arc<OperatorApi>,
     calls: Arc<Semaphore>,
-    handover: Option<Arc<ListenerHandover>>,
+    handover: Option<Arc<dyn SuccessorHandler>>,
 ) {
     let who = stream.peer_cred();
     let (read, mut write) = stream.into_split();
@@ -112,7 +121,7 @@ async fn answer(
         };
         // A successor sends nothing before it has the listeners, so the reader has buffered nothing.
         if let Ok(stream) = reader.into_inner().into_inner().reunite(write) {
-            Box::pin(handover.serve_successor(stream, &with)).await;
+            handover.serve_successor(stream, with).await;
         }
         return;
     }

@@ -16,7 +16,7 @@ mod successor;
 
 pub(crate) use predecessor::{OpenHandover, Predecessor};
 pub(crate) use sessions::TransferredSessions;
-pub(crate) use successor::{ListenerHandover, TAKE_OVER_ACTION, other_gateway};
+pub(crate) use successor::ListenerHandover;
 
 use serde::{Deserialize, Serialize};
 

@@ -2,11 +2,11 @@
 
 use super::{
     HANDOVER_VERSION, ListenerKind, PredecessorMessage, SuccessorMessage, TransferredSessions,
-    descriptors::receive_line, successor::TAKE_OVER_ACTION,
+    descriptors::receive_line,
 };
 use crate::{
     event_log::{self, GatewayEvent},
-    operator::control::GatewaySockets,
+    operator::control::{GatewaySockets, TAKE_OVER_ACTION},
 };
 use serde_json::{Value, json};
 use std::{

@@ -6,6 +6,7 @@ use super::{
 };
 use crate::{
     event_log::{self, GatewayEvent},
+    operator::control::{SuccessorHandler, other_gateway},
     servers::{ServerState, ServerSupervisor},
 };
 use serde_json::{Value, json};
@@ -20,12 +21,10 @@ use tokio::{
     sync::watch,
 };
 use toolgate::edge::http::HttpEndpoint;
-use toolgate_core::visible_line;
+use toolgate_core::{BoxFuture, visible_line};
 use toolgate_journal::{AuditEntry, AuditEvent, AuditJournal};
 use toolgate_policy::sanitize_entry;
 
-/// Action of the control socket by which a successor asks for the listeners.
-pub(crate) const TAKE_OVER_ACTION: &str = "take-over";
 /// Maximum length of a line of a successor, in bytes.
 const MAX_LINE_BYTES: u64 = 64 * 1024;
 
@@ -80,8 +79,7 @@ impl ListenerHandover {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Serves a successor on its connection. `about` is its request.
-    pub(crate) async fn serve_successor(&self, mut stream: UnixStream, about: &Value) {
+    async fn answer(&self, mut stream: UnixStream, about: &Value) {
         let answer = match (self.check(about), self.one.try_lock()) {
             // The process that took over has the listeners now.
             _ if self.is_handed_over() => other_gateway(),
@@ -192,9 +190,10 @@ impl ListenerHandover {
     }
 }
 
-/// Answer of a gateway without a listener that could be taken over.
-pub(crate) fn other_gateway() -> Value {
-    json!({"error": "it has no listener", "unknown": true, "other": true})
+impl SuccessorHandler for ListenerHandover {
+    fn serve_successor(&self, stream: UnixStream, about: Value) -> BoxFuture<'_, ()> {
+        Box::pin(async move { self.answer(stream, &about).await })
+    }
 }
 
 fn session_message((key, record): StoredSession) -> PredecessorMessage {
