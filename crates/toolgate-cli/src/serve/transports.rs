@@ -211,6 +211,8 @@ impl GatewayParts {
             let followed = tokio::task::spawn_blocking(move || predecessor.follow(&sessions));
             let _ = followed.await;
             if let Some(tasks) = tasks {
+                // A write first reads what the predecessor wrote last.
+                tasks.flush().await;
                 let has_ended = |process: &str| tasks.has_ended(process);
                 self.server.adopt_tasks(has_ended).await;
             }
