@@ -78,6 +78,7 @@ mod per_server;
 pub mod pins;
 mod policy;
 mod recorder;
+mod rejection_counts;
 mod sanitize;
 mod store;
 mod unix_time;

@@ -4,7 +4,7 @@
 use crate::no_journal::AuditJournal;
 use crate::{
     SecretRedactor,
-    audit::rejection_counts::RejectionCounts,
+    rejection_counts::RejectionCounts,
     sanitize::{secrets::may_hold_secret, text::is_clean_json},
 };
 use futures_util::FutureExt;

@@ -5,4 +5,3 @@ pub(crate) mod content_keys;
 pub(crate) mod contents;
 pub(crate) mod end;
 pub(crate) mod observer;
-pub(crate) mod rejection_counts;
