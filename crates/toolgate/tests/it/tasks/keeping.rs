@@ -75,12 +75,21 @@ async fn the_next_process_has_what_ended_and_knows_what_was_lost() {
         until_over(&first, &broken).await,
         until_over(&first, &cancelled).await,
     ];
-    // Another process that shares the store: the first one lives, so its tasks are not for it.
+    // Another process that shares the store: the first one lives, so it may read its tasks, for their caller, but not
+    // change them.
     let (other, _) = process(&store, "other", "", limits());
-    assert_eq!(look(&other, "a", &ended).await["error"]["code"], -32602);
+    assert_eq!(look(&other, "a", &ended).await["result"], before[1]);
+    assert_eq!(look(&other, "b", &ended).await["error"]["code"], -32602);
+    let lost_there = look(&other, "a", &lost).await["result"].take();
+    assert_eq!(lost_there["status"], "working", "{lost_there}");
+    let cancelled_there = asked(&other, "a", "tasks/cancel", json!({"taskId": lost})).await;
+    assert_eq!(cancelled_there["error"]["code"], -32602);
     let (second, _) = process(&store, "second", "first", limits());
-    for (id, before) in [&slow, &ended, &broken, &cancelled].into_iter().zip(before) {
-        assert_eq!(look(&second, "a", id).await["result"], before);
+    for (id, before) in [&slow, &ended, &broken, &cancelled]
+        .into_iter()
+        .zip(&before)
+    {
+        assert_eq!(&look(&second, "a", id).await["result"], before);
     }
     let task = look(&second, "a", &lost).await["result"].take();
     assert_eq!(
@@ -97,7 +106,8 @@ async fn the_next_process_has_what_ended_and_knows_what_was_lost() {
     }
     // They belong to the second one now.
     let (third, _) = process(&store, "third", "first", limits());
-    assert_eq!(look(&third, "a", &ended).await, unknown);
+    assert_eq!(look(&third, "a", &ended).await["result"], before[1]);
+    assert_eq!(look(&third, "b", &ended).await, unknown);
     let (third, _) = process(&store, "third", "second", limits());
     assert_eq!(look(&third, "a", &lost).await["result"], task);
     hand.go.notify_one();
