@@ -298,10 +298,10 @@ fn spans_tell_of_waiting_refusals_and_sanitizing_without_contents() {
 
 #[test]
 fn a_collector_that_is_away_costs_no_call_and_is_reported_once() {
-    let port = {
-        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        listener.local_addr().unwrap().port()
-    };
+    // Bound without listening, so that connections are refused and no other test gets the port.
+    let away = tokio::net::TcpSocket::new_v4().unwrap();
+    away.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let port = away.local_addr().unwrap().port();
     let (_, config) = noting_server();
     let config = format!("[telemetry]\notlp_endpoint = \"http://127.0.0.1:{port}\"\n{config}");
     let gate = Setup::config(config)
