@@ -190,4 +190,6 @@ pub use options::{JournalObserver, JournalOptions, MAX_RECORD_BYTES};
 #[cfg(all(feature = "files", unix))]
 pub use receipt::AuditReceipt;
 #[cfg(all(feature = "files", unix))]
+#[doc(hidden)]
+pub use retention::has_hold_file;
 pub use sign::public_key;

@@ -14,6 +14,11 @@ use toolgate_protocol::json::Json;
 /// File in the audit log directory that suspends retention.
 const HOLD: &str = "hold";
 
+/// Returns whether the file exists that suspends the retention of an audit log directory.
+pub fn has_hold_file(dir: &Path) -> bool {
+    dir.join(HOLD).exists()
+}
+
 /// Maximum size of a seal in bytes.
 const MAX_SEAL_BYTES: u64 = 16 * 1024;
 
@@ -28,7 +33,7 @@ impl JournalWriter {
     /// Retires segments that exceed the age or size limit: first a durable record, then the deletion.
     pub(crate) fn retire(&mut self) -> Result<(), Error> {
         let keep_all = self.options.retain_age.is_none() && self.options.retain_bytes.is_none();
-        if keep_all || self.options.suspend_retention || self.options.dir.join(HOLD).exists() {
+        if keep_all || self.options.suspend_retention || has_hold_file(&self.options.dir) {
             return Ok(());
         }
         // An unreadable directory is left for the verifier to report.

@@ -36,7 +36,7 @@ struct RejectionWindow {
 }
 
 impl RejectionCounts {
-    /// Counts a rejected call. Returns true if it has a record of its own. The second value is the record over the calls
+    /// Counts a rejected call. Returns true if it has a record of its own. The second value is the record of the calls
     /// that were counted before, if they are in an earlier window.
     pub(crate) fn count(
         &self,
@@ -68,7 +68,7 @@ impl RejectionCounts {
         (is_listed, before.map(|before| record(&key, &before)))
     }
 
-    /// Returns the records over all counted calls of windows that are over; with `all`, of all windows.
+    /// Returns the records of all counted calls of windows that are over; with `all`, of all windows.
     pub(crate) fn take(&self, now: Instant, all: bool) -> Vec<AuditEntry> {
         let mut records = Vec::new();
         self.lock().retain(|key, window| {
@@ -121,7 +121,7 @@ impl RejectionWindow {
     }
 }
 
-/// Returns the record over the counted calls of a window.
+/// Returns the record of the counted calls of a window.
 fn record(key: &RejectionKey, window: &RejectionWindow) -> AuditEntry {
     AuditEntry::new(AuditEvent::OVERLOAD)
         .with_text("by", key.by)

@@ -232,7 +232,8 @@ fn with_event_log(
     done
 }
 
-/// Starts the gateway, which takes over from a running one if `take_over` is set. `words` and `command` are the command line for a host that starts the same gateway over stdio.
+/// Starts the gateway, which takes over from a running one if `take_over` is set. `words` and `command` are the command
+/// line for a host that starts the same gateway over stdio.
 fn start(
     mut config: Config,
     (options, take_over): (&ListenOptions, bool),

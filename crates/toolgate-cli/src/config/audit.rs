@@ -182,7 +182,7 @@ impl AuditSettings {
 
     /// Returns whether nothing may be deleted: neither segments nor the keys of contents.
     pub(crate) fn is_on_hold(&self, data: &Path) -> bool {
-        self.hold || data.join("audit/hold").exists()
+        self.hold || toolgate_journal::has_hold_file(&data.join("audit"))
     }
 
     /// Returns the checkpoint mirror of a data directory.

@@ -5,7 +5,7 @@ use crate::{
     runtime::{active::ActiveSnapshot, store_location::StoreLocation},
 };
 use std::{path::Path, time::Duration};
-use toolgate_journal::{AuditEntry, AuditEvent, AuditJournal};
+use toolgate_journal::AuditJournal;
 use toolgate_policy::{ContentKeys, ErasureScope};
 
 /// Interval of the checks, also for a changed config.
@@ -43,18 +43,15 @@ async fn erase_old(
     journal: &AuditJournal,
     location: &StoreLocation,
 ) -> Result<(), String> {
-    let before = keys.day_before(days);
-    let old = keys.entries(&ErasureScope::Before(before.clone()));
+    let scope = ErasureScope::Before(keys.day_before(days));
+    let old = keys.entries(&scope);
     // Of several gateways, only that which removes the keys records it.
     let removed = keys.destroy(&old).await;
     let removed = removed.map_err(|error| error.public_message().to_owned())?;
     if removed == 0 {
         return Ok(());
     }
-    let entry = AuditEntry::new(AuditEvent::from("contents.erased"))
-        .with("before", before)
-        .with("keys", removed)
-        .with("by", "retention");
+    let entry = scope.record(removed).with("by", "retention");
     let recorded = journal.append(entry).await;
     let location = location.clone();
     let purged = tokio::task::spawn_blocking(move || location.purge()).await;

@@ -76,7 +76,7 @@ impl Drop for OpenConnection {
 
 /// Serves until `stop` resolves, then waits for running requests within the drain timeout.
 ///
-/// When `handed_over` resolves, another process accepts the connections. Open connections then end after their next
+/// Another process accepts the connections once `handed_over` resolves. Open connections then end after their next
 /// response, and the function returns when all have ended, or after `stop` as above.
 pub(crate) async fn serve(
     (listener, tls): (TcpListener, Option<TlsHandshakes>),

@@ -83,24 +83,19 @@ pub(crate) fn run(start: StartOptions) -> Result<(), String> {
     // Bind first: if the port is in use, the data directory must stay untouched.
     let mut inherited = InheritedListeners::take()?;
     let mut predecessor = find_predecessor(&start)?;
+    let mut open = |kind, address| {
+        let taken = predecessor.as_mut();
+        let taken = taken.and_then(|taken| taken.listener(kind, address));
+        let found = taken.or_else(|| inherited.listener(address, kind == ListenerKind::Gateway));
+        found.map_or_else(|| listen(address), Ok)
+    };
     let listener = match &start.transport {
-        GatewayTransport::Http(address) => {
-            let kind = ListenerKind::Gateway;
-            let taken = predecessor.as_mut();
-            let taken = taken.and_then(|taken| taken.listener(kind, *address));
-            let found = taken.or_else(|| inherited.listener(*address, true));
-            Some(found.map_or_else(|| listen(*address), Ok)?)
-        }
+        GatewayTransport::Http(address) => Some(open(ListenerKind::Gateway, *address)?),
         GatewayTransport::Stdio => None,
     };
     create_data_directory(&start)?;
-    let admin = start.config.admin.listen.map(|address| {
-        let kind = ListenerKind::Admin;
-        let taken = predecessor.as_mut();
-        let taken = taken.and_then(|taken| taken.listener(kind, address));
-        let found = taken.or_else(|| inherited.listener(address, false));
-        found.map_or_else(|| listen(address), Ok)
-    });
+    let admin = start.config.admin.listen;
+    let admin = admin.map(|address| open(ListenerKind::Admin, address));
     let admin = admin.transpose()?;
     let telemetry = GatewayTelemetry::new(&start.config.telemetry)?;
     let journal = open_journal(&start, &telemetry)?;

@@ -16,7 +16,8 @@ use std::{
     time::Duration,
 };
 use tokio::net::TcpListener;
-use toolgate::edge::{http::HttpEndpoint, standard, stdio};
+use toolgate::edge::{TaskView, http::HttpEndpoint, standard, stdio};
+use toolgate_protocol::method::tasks::TaskStatus;
 
 /// Interval at which idle sessions are removed.
 const SESSION_SWEEP_INTERVAL: Duration = Duration::from_secs(30);
@@ -24,8 +25,6 @@ const SESSION_SWEEP_INTERVAL: Duration = Duration::from_secs(30);
 const TASK_POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// Time after which all other gateways know that this one has left. They read the store at least once a second.
 const FORWARDING_PERIOD: Duration = Duration::from_secs(3);
-/// States of ended tasks.
-const ENDED_TASK_STATES: [&str; 3] = ["completed", "failed", "cancelled"];
 
 /// Limits of the listener for health pages and metrics. Few clients use it.
 const ADMIN_LIMITS: ListenLimits = ListenLimits {
@@ -154,9 +153,10 @@ impl GatewayParts {
     async fn tasks_ended(&self) {
         let is_running = || {
             let tasks = self.server.tasks();
+            let status = |task: &TaskView| TaskStatus::read(task.status);
             tasks
                 .iter()
-                .any(|task| !ENDED_TASK_STATES.contains(&task.status))
+                .any(|task| status(task).is_none_or(|status| !status.is_final()))
         };
         while is_running() {
             tokio::time::sleep(TASK_POLL_INTERVAL).await;

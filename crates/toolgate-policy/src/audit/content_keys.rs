@@ -18,6 +18,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 use toolgate_core::Error;
+use toolgate_journal::{AuditEntry, AuditEvent};
 use toolgate_protocol::{hex, method::tasks::format_iso8601};
 
 /// Table of the secrets in the store.
@@ -37,10 +38,8 @@ const KEY_SALT: &[u8] = b"toolgate audit contents v1";
 const ID_BYTES: usize = 8;
 const SECRET_BYTES: usize = 32;
 
-/// Suffix of the name of a field whose content is encrypted.
-const ENCRYPTED_SUFFIX: &str = "_enc";
-/// Fields of audit records with contents.
-const CONTENT_FIELDS: [&str; 2] = ["args", "res"];
+/// Fields of audit records with contents, and those with their encrypted forms.
+const CONTENT_FIELDS: [(&str, &str); 2] = [("args", "args_enc"), ("res", "res_enc")];
 /// Placeholder for a content whose secret was destroyed.
 const ERASED_PLACEHOLDER: &str = "[erased]";
 /// Placeholder for an encrypted content that was changed.
@@ -77,6 +76,18 @@ pub enum ErasureScope {
     Caller(String),
     /// All contents of the UTC days before a day (`YYYY-MM-DD`).
     Before(String),
+}
+
+impl ErasureScope {
+    /// Returns the record of an erasure with this scope, which destroys a number of secrets. It has no contents.
+    pub fn record(&self, secrets: usize) -> AuditEntry {
+        let entry = AuditEntry::new(AuditEvent::from("contents.erased"));
+        let entry = match self {
+            ErasureScope::Caller(name) => entry.with("caller", name.as_str()),
+            ErasureScope::Before(day) => entry.with("before", day.as_str()),
+        };
+        entry.with("keys", secrets)
+    }
 }
 
 /// Secret that an erasure destroys.
@@ -275,7 +286,14 @@ impl ContentReader {
     pub fn is_encrypted(fields: &Map<String, Value>) -> bool {
         CONTENT_FIELDS
             .iter()
-            .any(|field| fields.contains_key(&encrypted_field(field)))
+            .any(|(_, encrypted)| fields.contains_key(*encrypted))
+    }
+
+    /// Removes the encrypted contents of a record.
+    pub fn remove_encrypted(fields: &mut Map<String, Value>) {
+        for (_, encrypted) in CONTENT_FIELDS {
+            fields.remove(encrypted);
+        }
     }
 
     /// Returns whether a decrypted content is the placeholder of one whose secret is missing.
@@ -283,14 +301,14 @@ impl ContentReader {
         let of = |field: &str| fields.get(field).and_then(Value::as_str);
         CONTENT_FIELDS
             .iter()
-            .any(|field| of(field) == Some(ERASED_PLACEHOLDER))
+            .any(|(field, _)| of(field) == Some(ERASED_PLACEHOLDER))
     }
 
     /// Adds the decrypted contents of a record (`args`, `res`) beside the encrypted ones. Returns whether it had any.
     pub fn reveal(&self, fields: &mut Map<String, Value>) -> bool {
         let mut found = false;
-        for (field, name) in CONTENT_FIELDS.map(|field| (field, encrypted_field(field))) {
-            if let Some(Value::String(text)) = fields.get(&name) {
+        for (field, encrypted) in CONTENT_FIELDS {
+            if let Some(Value::String(text)) = fields.get(encrypted) {
                 let content = self.decrypt(field, text);
                 fields.insert(field.to_owned(), content.into());
                 found = true;
@@ -323,15 +341,15 @@ impl std::fmt::Debug for ContentReader {
 
 /// Returns the ids of the secrets that a record needs: of the day and of the caller, for each of its encrypted contents.
 fn content_secret_ids(fields: &Map<String, Value>) -> impl Iterator<Item = (&str, &str)> {
-    CONTENT_FIELDS.into_iter().filter_map(|field| {
-        let text = fields.get(&encrypted_field(field))?.as_str()?;
-        secret_ids(text)
-    })
+    CONTENT_FIELDS
+        .into_iter()
+        .filter_map(|(_, encrypted)| secret_ids(fields.get(encrypted)?.as_str()?))
 }
 
 /// Returns the name of the field for the encrypted form of a content.
-pub(crate) fn encrypted_field(field: &str) -> String {
-    format!("{field}{ENCRYPTED_SUFFIX}")
+pub(crate) fn encrypted_field(field: &'static str) -> &'static str {
+    let pair = CONTENT_FIELDS.iter().find(|(plain, _)| *plain == field);
+    pair.map_or(field, |(_, encrypted)| encrypted)
 }
 
 /// Returns whether a text is a placeholder for a content that is too long. No JSON text begins like it.
@@ -402,8 +420,8 @@ mod tests {
         (store.clone(), ContentKeys::new(store))
     }
 
-    fn revealed(store: &Arc<MemoryStateStore>, field: &str, text: &str) -> String {
-        let mut fields = Map::from_iter([(encrypted_field(field), text.into())]);
+    fn revealed(store: &Arc<MemoryStateStore>, field: &'static str, text: &str) -> String {
+        let mut fields = Map::from_iter([(encrypted_field(field).to_owned(), text.into())]);
         assert!(ContentReader::new(store.clone()).reveal(&mut fields));
         fields[field].as_str().unwrap().to_owned()
     }

@@ -104,12 +104,7 @@ impl AuditContents {
         let Some((keys, item)) = self.keys.as_ref().zip(item) else {
             return;
         };
-        let has_contents = match self.arguments.of(&item.origin.server) {
-            AuditContentForm::Digest => false,
-            AuditContentForm::Redacted => true,
-            AuditContentForm::RuleInputs => !self.argument_reads.of(item).is_empty(),
-        };
-        if has_contents {
+        if self.recorded_names(item).is_some() {
             keys.prepare(caller.name()).await;
         }
     }
@@ -144,15 +139,18 @@ impl AuditContents {
         }
     }
 
-    fn recorded_arguments(&self, item: &Item, json: &Json) -> Option<String> {
+    /// Returns the names of the arguments that a record of this item has; `None` if it has no arguments.
+    fn recorded_names(&self, item: &Item) -> Option<ArgumentNames> {
         let names = match self.arguments.of(&item.origin.server) {
             AuditContentForm::Digest => return None,
             AuditContentForm::Redacted => ArgumentNames::All,
             AuditContentForm::RuleInputs => self.argument_reads.of(item),
         };
-        if names.is_empty() {
-            return None;
-        }
+        (!names.is_empty()).then_some(names)
+    }
+
+    fn recorded_arguments(&self, item: &Item, json: &Json) -> Option<String> {
+        let names = self.recorded_names(item)?;
         self.redacted(&only_named(json, &names), &MarkedArguments::of(item))
     }
 

@@ -254,7 +254,7 @@ fn revealed<'a>(contents: &ContentReader, line: &'a SegmentLine) -> Cow<'a, Segm
     let mut line = line.clone();
     contents.reveal(&mut line.fields);
     line.raw = Value::Object(line.fields.clone()).to_string();
-    line.fields.retain(|name, _| !name.ends_with("_enc"));
+    ContentReader::remove_encrypted(&mut line.fields);
     Cow::Owned(line)
 }
 

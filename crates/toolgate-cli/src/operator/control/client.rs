@@ -1,6 +1,7 @@
 //! Client of the control socket, for the commands in a terminal.
 
 use super::socket_directory;
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use std::{
     io::{self, BufRead, BufReader, Write},
@@ -142,7 +143,7 @@ fn has_listener(path: &Path) -> bool {
 
 /// Connects within the timeout. The connection queue of a suspended gateway may be full; a plain connect would then
 /// block forever.
-fn connect(path: &Path) -> io::Result<UnixStream> {
+pub(crate) fn connect(path: &Path) -> io::Result<UnixStream> {
     let (tx, rx) = mpsc::sync_channel(1);
     let path = path.to_owned();
     std::thread::spawn(move || tx.send(UnixStream::connect(path)));
@@ -190,7 +191,7 @@ impl ControlFailure {
 /// Sends one request. Notes before the response go to stderr; a repeated note is printed once.
 fn request(path: &Path, action: &str, with: &Value) -> Result<ControlResponse, ControlFailure> {
     let mut reader = send(path, action, with).map_err(ControlFailure::NotAcknowledged)?;
-    let hears = read_message(&mut reader).map_err(ControlFailure::NotAcknowledged)?;
+    let hears: Value = read_message(&mut reader).map_err(ControlFailure::NotAcknowledged)?;
     if hears.get("heard").is_none() {
         return Err(ControlFailure::NotAcknowledged(
             io::ErrorKind::InvalidData.into(),
@@ -202,7 +203,7 @@ fn request(path: &Path, action: &str, with: &Value) -> Result<ControlResponse, C
     set.map_err(ControlFailure::Acknowledged)?;
     let mut said = String::new();
     loop {
-        let mut answer = read_message(&mut reader).map_err(ControlFailure::Acknowledged)?;
+        let mut answer: Value = read_message(&mut reader).map_err(ControlFailure::Acknowledged)?;
         if let Some(note) = answer.get("note").and_then(Value::as_str) {
             if note != said {
                 eprintln!("{}", visible_line(note));
@@ -230,7 +231,10 @@ fn send(path: &Path, action: &str, with: &Value) -> io::Result<BufReader<UnixStr
     Ok(BufReader::new(stream))
 }
 
-fn read_message(reader: &mut BufReader<UnixStream>) -> io::Result<Value> {
+/// Reads a message of a gateway: one line of JSON.
+pub(crate) fn read_message<T: DeserializeOwned>(
+    reader: &mut BufReader<UnixStream>,
+) -> io::Result<T> {
     let mut line = String::new();
     if reader.read_line(&mut line)? == 0 {
         let text = "it stopped before it responded";

@@ -8,7 +8,7 @@ mod client;
 pub(crate) mod person;
 mod server;
 
-pub(crate) use client::{ControlResponse, GatewaySockets};
+pub(crate) use client::{ControlResponse, GatewaySockets, connect, read_message};
 pub(crate) use server::{ControlSocket, SuccessorHandler, other_gateway};
 
 /// Action by which a new process asks for the listeners of the gateway.

@@ -6,11 +6,11 @@ use super::{
 };
 use crate::{
     event_log::{self, GatewayEvent},
-    operator::control::{GatewaySockets, TAKE_OVER_ACTION},
+    operator::control::{GatewaySockets, TAKE_OVER_ACTION, connect, read_message},
 };
 use serde_json::{Value, json};
 use std::{
-    io::{self, BufRead, BufReader, Write},
+    io::{self, BufReader, Write},
     net::{SocketAddr, TcpListener},
     os::{fd::OwnedFd, unix::net::UnixStream},
     path::Path,
@@ -32,6 +32,16 @@ pub(crate) struct Predecessor {
     process: u64,
 }
 
+/// Answer of one gateway of the data directory.
+enum TakeOverAnswer {
+    /// It hands over its listeners.
+    Accepted(Predecessor),
+    /// It listens on another address; the text says where.
+    OtherAddress(String),
+    /// It has no listener that could be taken over.
+    NoListener,
+}
+
 impl Predecessor {
     /// Asks the running gateway of a data directory that listens on an address for its listeners. `None` if no gateway
     /// with a listener runs on the data directory. Blocks.
@@ -49,8 +59,9 @@ impl Predecessor {
         let mut others = Vec::new();
         for path in gateways.paths() {
             match Predecessor::ask(path, &about)? {
-                Ok(found) => return Ok(Some(found)),
-                Err(why) => others.extend(why),
+                TakeOverAnswer::Accepted(found) => return Ok(Some(found)),
+                TakeOverAnswer::OtherAddress(why) => others.push(why),
+                TakeOverAnswer::NoListener => {}
             }
         }
         if others.is_empty() {
@@ -62,8 +73,8 @@ impl Predecessor {
         ))
     }
 
-    /// Asks one gateway. The inner error says where it listens, if it does.
-    fn ask(path: &Path, about: &Value) -> Result<Result<Predecessor, Option<String>>, String> {
+    /// Asks one gateway.
+    fn ask(path: &Path, about: &Value) -> Result<TakeOverAnswer, String> {
         let process = path.file_stem().unwrap_or_default().to_string_lossy();
         let failed = |why: &dyn std::fmt::Display| {
             format!(
@@ -72,7 +83,7 @@ impl Predecessor {
             )
         };
         let asked = || {
-            let mut stream = UnixStream::connect(path)?;
+            let mut stream = connect(path)?;
             stream.set_read_timeout(Some(ANSWER_TIMEOUT))?;
             stream.set_write_timeout(Some(ANSWER_TIMEOUT))?;
             let request = json!({"do": TAKE_OVER_ACTION, "with": about});
@@ -87,7 +98,8 @@ impl Predecessor {
         if let Some(why) = answer["error"].as_str() {
             let why = visible_line(why);
             return match answer.get("unknown") {
-                Some(_) => Ok(Err(answer.get("other").is_none().then(|| failed(&why)))),
+                Some(_) if answer.get("other").is_some() => Ok(TakeOverAnswer::NoListener),
+                Some(_) => Ok(TakeOverAnswer::OtherAddress(failed(&why))),
                 None => Err(failed(&why)),
             };
         }
@@ -96,7 +108,7 @@ impl Predecessor {
         if kinds.is_empty() || kinds.len() != descriptors.len() {
             return Err(failed(&"its answer has no listeners"));
         }
-        Ok(Ok(Predecessor {
+        Ok(TakeOverAnswer::Accepted(Predecessor {
             stream,
             listeners: kinds.into_iter().zip(descriptors).collect(),
             running: serde_json::from_value(answer["ok"]["running"].clone()).unwrap_or_default(),
@@ -110,8 +122,7 @@ impl Predecessor {
         kind: ListenerKind,
         address: SocketAddr,
     ) -> Option<TcpListener> {
-        let at = self.listeners.iter().position(|(one, _)| *one == kind)?;
-        let listener = TcpListener::from(self.listeners.remove(at).1);
+        let listener = self.take(kind)?;
         let own = listener.local_addr().ok()?;
         let same = own == address || (address.port() == 0 && own.ip() == address.ip());
         same.then_some(listener)
@@ -119,7 +130,10 @@ impl Predecessor {
 
     /// Takes the listener for other gateways out, if the running gateway has it.
     pub(crate) fn peer_listener(&mut self) -> Option<TcpListener> {
-        let kind = ListenerKind::Peers;
+        self.take(ListenerKind::Peers)
+    }
+
+    fn take(&mut self, kind: ListenerKind) -> Option<TcpListener> {
         let at = self.listeners.iter().position(|(one, _)| *one == kind)?;
         Some(TcpListener::from(self.listeners.remove(at).1))
     }
@@ -152,7 +166,7 @@ impl Predecessor {
         let mut lines = BufReader::new(self.stream);
         let confirmed = told.and_then(|()| {
             sessions.set_arriving(true);
-            while let PredecessorMessage::Session(key, record) = read(&mut lines)? {
+            while let PredecessorMessage::Session(key, record) = read_message(&mut lines)? {
                 sessions.add((key, record));
             }
             lines.get_ref().set_read_timeout(None)
@@ -176,18 +190,9 @@ pub(crate) struct OpenHandover(BufReader<UnixStream>);
 impl OpenHandover {
     /// Receives the sessions that clients open at the predecessor, until its process ends. Blocks.
     pub(crate) fn follow(mut self, sessions: &Arc<TransferredSessions>) {
-        while let Ok(PredecessorMessage::Session(key, record)) = read(&mut self.0) {
+        while let Ok(PredecessorMessage::Session(key, record)) = read_message(&mut self.0) {
             sessions.add((key, record));
         }
         sessions.set_arriving(false);
     }
-}
-
-fn read(lines: &mut BufReader<UnixStream>) -> io::Result<PredecessorMessage> {
-    let mut line = String::new();
-    if lines.read_line(&mut line)? == 0 {
-        let text = "it closed the connection";
-        return Err(io::Error::new(io::ErrorKind::UnexpectedEof, text));
-    }
-    serde_json::from_str(&line).map_err(io::Error::other)
 }

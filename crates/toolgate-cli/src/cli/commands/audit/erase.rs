@@ -11,7 +11,7 @@ use crate::{args::AuditEraseOptions, cli::progress::ProgressLine, operator::cont
 use std::{collections::HashSet, path::Path, process::ExitCode};
 use toolgate_core::visible_line;
 use toolgate_journal::{
-    AuditEntry, AuditEvent,
+    AuditEntry,
     read::{AuditFollower, SegmentLine},
 };
 use toolgate_policy::{ApprovalChannel, ContentKeyEntry, ContentKeys, ContentReader, ErasureScope};
@@ -130,11 +130,6 @@ fn count_records(dir: &Path, reader: &ContentReader, keys: &[ContentKeyEntry]) -
 
 /// Returns the record of an erasure, which has no contents.
 fn record(scope: &ErasureScope, keys: usize, records: u64) -> AuditEntry {
-    let entry = AuditEntry::new(AuditEvent::from("contents.erased"));
-    let entry = match scope {
-        ErasureScope::Caller(name) => entry.with("caller", name.as_str()),
-        ErasureScope::Before(day) => entry.with("before", day.as_str()),
-    };
-    let entry = entry.with("keys", keys).with("records", records);
+    let entry = scope.record(keys).with("records", records);
     person::owner(ApprovalChannel::Terminal).add_to(entry)
 }
