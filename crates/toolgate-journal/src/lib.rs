@@ -192,4 +192,5 @@ pub use receipt::AuditReceipt;
 #[cfg(all(feature = "files", unix))]
 #[doc(hidden)]
 pub use retention::has_hold_file;
+#[cfg(all(feature = "files", unix))]
 pub use sign::public_key;

@@ -51,7 +51,11 @@ fn long() -> Value {
 fn lives_on(end: impl FnOnce(Gate) -> Arc<TempDir>) {
     let gate = Setup::demo().start();
     let session = Session::open(gate.port);
-    let done = begin(&gate, "demo_slow_count", json!({"to": 1, "delay_ms": 900}));
+    let done = begin(
+        &gate,
+        "demo_slow_count",
+        json!({"to": 1, "delay_ms": 2_000}),
+    );
     let old = begin_2025(&session, "demo_add", json!({"a": 1, "b": 2}));
     let lost = begin(&gate, "demo_slow_count", long());
     let old_lost = begin_2025(&session, "demo_slow_count", long());
@@ -120,7 +124,7 @@ fn kills_while_tasks_end_change_nothing_that_was_seen() {
         let ids: Vec<String> = thread::scope(|scope| {
             // Each ends a little after the one before.
             let gate = &gate;
-            let times = (0..TASKS).map(|n| json!({"to": 1, "delay_ms": 800 + 3 * n}));
+            let times = (0..TASKS).map(|n| json!({"to": 1, "delay_ms": 2_000 + 3 * n}));
             let begun = times.map(|time| scope.spawn(|| begin(gate, "demo_slow_count", time)));
             let begun: Vec<_> = begun.collect();
             begun.into_iter().map(|one| one.join().unwrap()).collect()
@@ -161,7 +165,11 @@ fn kills_while_tasks_end_change_nothing_that_was_seen() {
 #[test]
 fn after_a_restart_a_task_is_still_good_for_its_caller_only() {
     let gate = Setup::fast_demo("").start();
-    let id = begin(&gate, "demo_slow_count", json!({"to": 1, "delay_ms": 900}));
+    let id = begin(
+        &gate,
+        "demo_slow_count",
+        json!({"to": 1, "delay_ms": 2_000}),
+    );
     until_is(&gate, &id, "completed");
     let data = gate.kill();
     let gate = Setup::fast_demo("")
