@@ -238,7 +238,7 @@ const fn escape_table(short: &[(u8, u8)]) -> EscapeTable {
 }
 
 /// Size of a piece of text that is escaped at once, in bytes.
-const ESCAPE_CHUNK_BYTES: usize = 512;
+const ESCAPE_CHUNK_BYTES: usize = 256;
 
 fn write(out: &mut String, text: &str, signs: &EscapeTable) {
     out.reserve(text.len() + 2);

@@ -21,7 +21,7 @@ struct Axis {
     name: &'static str,
     /// Name on the page.
     title: &'static str,
-    sizes: [usize; 3],
+    sizes: &'static [usize],
     trial: fn(usize) -> Trial,
 }
 
@@ -29,13 +29,13 @@ const AXES: [Axis; 6] = [
     Axis {
         name: "servers",
         title: "servers over HTTP; one of them is called",
-        sizes: [1, 10, 50],
+        sizes: &[1, 10, 50],
         trial: servers,
     },
     Axis {
         name: "tools",
         title: "tools of the server",
-        sizes: [10, 1_000, 10_000],
+        sizes: &[10, 1_000, 10_000],
         trial: |tools| Trial {
             tools,
             // A list of 10,000 tools has about 250,000 values.
@@ -46,13 +46,13 @@ const AXES: [Axis; 6] = [
     Axis {
         name: "rules",
         title: "rules with conditions; at most 5 match the call",
-        sizes: [1, 100, 1_000],
+        sizes: &[1, 5, 100, 1_000],
         trial: rules,
     },
     Axis {
         name: "sessions",
         title: "sessions of 2025-11-25, used in turn",
-        sizes: [1, 100, 1_000],
+        sizes: &[1, 100, 1_000],
         trial: |sessions| {
             let mut trial = Trial::default();
             trial.load.sessions = sessions;
@@ -64,7 +64,7 @@ const AXES: [Axis; 6] = [
     Axis {
         name: "records",
         title: "records in the audit log before the start (on a disk)",
-        sizes: [0, 100_000, 1_000_000],
+        sizes: &[0, 100_000, 1_000_000],
         trial: |records| {
             let folder = process::new_folder(true);
             audit_log::prepare(records, &process::data(&folder));
@@ -77,7 +77,7 @@ const AXES: [Axis; 6] = [
     Axis {
         name: "grants",
         title: "grants; one of them approves the call",
-        sizes: [1, 100, 10_000],
+        sizes: &[1, 100, 10_000],
         trial: grants::trial,
     },
 ];

@@ -1,10 +1,10 @@
 //! Changes of calls in batches, for one open page of the console.
 
-use super::{CallFeed, MAX_LISTED_CALLS, displayed_call::DisplayedCall};
+use super::{CallFeed, displayed_call::DisplayedCall, recent_calls::RecentCalls};
 use crate::timestamp::millis;
 use serde_json::{Value, json};
 use std::{
-    collections::{BTreeMap, HashSet, VecDeque},
+    collections::{BTreeMap, HashSet},
     sync::Arc,
     time::{Duration, SystemTime},
 };
@@ -28,7 +28,7 @@ pub(crate) struct CallFollower {
 /// Counter of the ended calls of one kind in a batch.
 #[derive(Eq, Ord, PartialEq, PartialOrd)]
 struct CountKey {
-    server: String,
+    server: Arc<str>,
     tool: String,
     caller: String,
     outcome: &'static str,
@@ -100,12 +100,11 @@ impl CallFollower {
 
 impl CallFollower {
     /// Removes the open calls that newer ones have pushed out of the list, and returns them.
-    fn take_lost(&mut self, calls: &VecDeque<DisplayedCall>) -> Vec<Arc<str>> {
-        if calls.len() < MAX_LISTED_CALLS || self.open.is_empty() {
+    fn take_lost(&mut self, calls: &RecentCalls) -> Vec<Arc<str>> {
+        if !calls.is_full() {
             return Vec::new();
         }
-        let listed: HashSet<&Arc<str>> = calls.iter().map(|call| &call.id).collect();
-        self.open.extract_if(|id| !listed.contains(id)).collect()
+        self.open.extract_if(|id| !calls.contains(id)).collect()
     }
 }
 

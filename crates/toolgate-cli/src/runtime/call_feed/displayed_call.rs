@@ -20,7 +20,7 @@ pub(super) struct DisplayedCall {
     pub(super) caller: Caller,
     pub(super) request_info: Arc<RequestInfo>,
     pub(super) started_at: SystemTime,
-    pub(super) server: String,
+    pub(super) server: Arc<str>,
     /// Name of the item on its server, prefixed with its kind for a resource or a prompt.
     pub(super) tool: String,
     pub(super) op: Op,
@@ -121,10 +121,13 @@ impl DisplayedCall {
             caller: view.caller.clone(),
             request_info: view.request.clone(),
             started_at: SystemTime::now(),
-            server: item.map_or(String::new(), |i| i.origin.server.to_string()),
+            server: item.map(|i| i.origin.server.clone()).unwrap_or_default(),
             tool,
             op: view.op,
-            name: view.name.chars().take(MAX_UNRESOLVED_NAME_CHARS).collect(),
+            name: match view.name.len() <= MAX_UNRESOLVED_NAME_CHARS {
+                true => view.name.clone(),
+                false => view.name.chars().take(MAX_UNRESOLVED_NAME_CHARS).collect(),
+            },
             state: "judging",
             arguments: ShownArguments::new(&view.arguments),
             decision_log: view.trail.clone(),
@@ -142,7 +145,7 @@ impl DisplayedCall {
     pub(super) fn run(&mut self, item: &Item) {
         self.state = "running";
         self.times.run(Instant::now());
-        self.server = item.origin.server.to_string();
+        self.server = item.origin.server.clone();
         self.tool = display_name(item, self.op, &self.name);
     }
 

@@ -6,6 +6,7 @@
 mod arguments;
 mod batch;
 mod displayed_call;
+mod recent_calls;
 mod results;
 mod rows;
 
@@ -13,12 +14,12 @@ pub(crate) use batch::CallFollower;
 pub(crate) use displayed_call::{console_outcome, refusal_class};
 
 use displayed_call::DisplayedCall;
+use recent_calls::RecentCalls;
 use results::RecentResults;
 
 use crate::event_log::{self, EventLevel, GatewayEvent};
 use serde_json::Value;
 use std::{
-    collections::VecDeque,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Instant,
 };
@@ -26,8 +27,6 @@ use tokio::sync::{broadcast, watch};
 use toolgate_core::{Catalog, Item, ItemKind, Json, OperatorDetail, Output, Progress};
 use toolgate_policy::{CallCanceller, CallEnd, CallObserver, CallStage, CallView, SecretRedactor};
 
-/// Number of recent calls in the console's list.
-pub(crate) const MAX_LISTED_CALLS: usize = 500;
 /// Events that a slow subscriber may lag behind before it has to reload the full state.
 const MAX_QUEUED_EVENTS: usize = 64;
 
@@ -36,7 +35,7 @@ pub(crate) type ConsoleEvent = (&'static str, String);
 
 /// Recent calls, and the event feed of the console.
 pub(crate) struct CallFeed {
-    calls: Mutex<VecDeque<DisplayedCall>>,
+    calls: Mutex<RecentCalls>,
     /// Version of the list of calls: each change of a call has a higher one.
     version: watch::Sender<u64>,
     results: RecentResults,
@@ -137,7 +136,7 @@ impl CallFeed {
 
     /// Returns everything about a recent call, with its result if that was kept.
     pub(crate) fn find(&self, id: &str) -> Option<Value> {
-        let call = self.lock_calls().iter().find(|c| &*c.id == id).cloned()?;
+        let call = self.lock_calls().get(id).cloned()?;
         let mut all = call.json();
         let mut more = call.more();
         let result = self.results.find(id);
@@ -208,7 +207,7 @@ impl CallFeed {
 
     fn update(&self, id: &str, change: impl FnOnce(&mut DisplayedCall)) {
         let mut calls = self.lock_calls();
-        if let Some(call) = calls.iter_mut().find(|c| &*c.id == id) {
+        if let Some(call) = calls.get_mut(id) {
             change(call);
             self.mark_changed(call);
         }
@@ -223,7 +222,7 @@ impl CallFeed {
         });
     }
 
-    fn lock_calls(&self) -> MutexGuard<'_, VecDeque<DisplayedCall>> {
+    fn lock_calls(&self) -> MutexGuard<'_, RecentCalls> {
         self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -231,7 +230,7 @@ impl CallFeed {
 impl CallObserver for CallFeed {
     fn on_begin(&self, call: &CallView) {
         let mut calls = self.lock_calls();
-        if let Some(known) = calls.iter_mut().find(|c| c.id == call.id) {
+        if let Some(known) = calls.get_mut(&call.id) {
             // A duplicate request of a round does not hide the running one.
             if known.state != "running" {
                 known.state = "judging";
@@ -242,8 +241,9 @@ impl CallObserver for CallFeed {
         }
         let mut shown = DisplayedCall::new(call, self.find_item(call).as_deref());
         self.mark_changed(&mut shown);
-        calls.push_front(shown);
-        calls.truncate(MAX_LISTED_CALLS);
+        let dropped = calls.push(shown);
+        drop(calls);
+        drop(dropped);
     }
 
     fn on_stage(&self, id: &str, stage: &CallStage) {

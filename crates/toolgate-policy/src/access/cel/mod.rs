@@ -80,6 +80,8 @@ pub struct CelCondition(Arc<CompiledCondition>);
 
 struct CompiledCondition {
     text: String,
+    /// The text in one line, for the decision log.
+    line: Box<str>,
     /// A trait object, so that a program without conditions does not link the evaluator.
     program: Box<dyn CelProgram>,
     steps: usize,
@@ -158,6 +160,7 @@ impl CelCondition {
             time: reads(|part| matches!(part, CelExpr::Fact(fact) if fact.is_time())),
             pinned: reads(|part| matches!(part, CelExpr::Fact(CallFact::Pinned))),
             text: text.to_owned(),
+            line: one_line(text).into(),
             steps: limits.steps,
             program: Box::new(expr),
         })))
@@ -205,6 +208,11 @@ impl CelCondition {
     pub fn as_str(&self) -> &str {
         &self.0.text
     }
+
+    /// Returns the source text of the CEL condition in one line of at most 200 characters.
+    pub(crate) fn line(&self) -> &str {
+        &self.0.line
+    }
 }
 
 impl fmt::Debug for CelCondition {
@@ -226,6 +234,17 @@ impl PartialEq for CelCondition {
 }
 
 impl Eq for CelCondition {}
+
+/// Returns a text in one line of at most 200 characters.
+fn one_line(text: &str) -> String {
+    const MAX_CHARS: usize = 200;
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let line = words.join(" ");
+    match line.char_indices().nth(MAX_CHARS) {
+        Some((at, _)) => format!("{}…", &line[..at]),
+        None => line,
+    }
+}
 
 /// Formats a byte offset as a position in characters, from 1; with the line only if the text has several.
 fn position(text: &str, at: usize) -> String {

@@ -122,7 +122,7 @@ impl AccessRules {
         };
         // A condition that fails to evaluate disables an allow rule, and enables an ask or deny rule.
         match self.condition_holds(rule.action, when, caller, item, call) {
-            Ok(true) => RuleOutcome::Applies(format!("{label}: when {}", condition_line(when))),
+            Ok(true) => RuleOutcome::Applies(format!("{label}: when {}", when.line())),
             Ok(false) => RuleOutcome::Passes(format!("{label}: its condition is false")),
             Err(why) => {
                 let why = format!("{label}: its condition cannot be evaluated: {why}");
@@ -181,15 +181,4 @@ fn action_name(then: RuleAction) -> &'static str {
 
 fn with_action(rule: &AccessRule, why: &str) -> String {
     format!("{}: {why}", action_name(rule.action))
-}
-
-/// Returns the condition in one line of at most 200 characters.
-fn condition_line(when: &CelCondition) -> String {
-    const MAX_CONDITION_CHARS: usize = 200;
-    let words: Vec<&str> = when.as_str().split_whitespace().collect();
-    let line = words.join(" ");
-    match line.char_indices().nth(MAX_CONDITION_CHARS) {
-        Some((at, _)) => format!("{}…", &line[..at]),
-        None => line,
-    }
 }
