@@ -579,7 +579,7 @@ pub(crate) enum AuditCommand {
         ///
         /// Each gateway copies its checkpoints into the store. A chain that is in none of the logs is reported. FILE is
         /// what `toolgate audit checkpoints` printed, before the logs were copied; without it, the store of the config
-        /// is read.
+        /// is read. Its copies of segments then stand in for logs whose directory is not given.
         #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
         fleet: Option<Option<PathBuf>>,
         /// Data directory of another gateway, or a copy of it; can be repeated
@@ -590,6 +590,21 @@ pub(crate) enum AuditCommand {
     },
     /// Print the last checkpoint of each chain of all gateways that share the store, as lines of JSON
     Checkpoints,
+    /// List the copies of audit logs in the shared store
+    ///
+    /// A gateway with `copy_segments = true` in `[audit]` copies its log there.
+    Copies {
+        #[command(flatten)]
+        json: JsonOption,
+    },
+    /// Write the copy of a gateway's audit log to a new directory, and verify it
+    ///
+    /// Exit code: 0 intact, 1 broken, 2 wrong arguments, 3 cannot tell.
+    RestoreCopy(RestoreCopyOptions),
+    /// Remove the copies of old segments that the audit logs have retired
+    ///
+    /// A gateway never removes a copy. Segments are retired with `keep_days` or `keep_bytes` in `[audit]`.
+    PruneCopies(PruneCopiesOptions),
     /// Make encrypted contents unreadable for good, and keep their records
     ///
     /// Needs `encrypt_contents = true` in `[audit]`. It destroys the keys of the contents, in the store. Works beside a
@@ -630,6 +645,33 @@ pub(crate) struct AuditSearchOptions {
     /// Print the raw records, one JSON object per line; `toolgate schema` describes them
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// Options of `toolgate audit restore-copy`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct RestoreCopyOptions {
+    /// Gateway whose log to restore, as `toolgate audit copies` lists it
+    #[arg(long, value_name = "NAME")]
+    pub(crate) gateway: String,
+    /// New or empty directory for the log
+    #[arg(long, value_name = "DIR")]
+    pub(crate) to: PathBuf,
+    /// Public key of the checkpoints, as `toolgate audit key` printed it at that gateway; can be repeated
+    ///
+    /// Default: the keys that the copy names. Whoever can write the database can replace those.
+    #[arg(long, value_name = "KEY", value_parser = public_key)]
+    pub(crate) key: Vec<String>,
+}
+
+/// Options of `toolgate audit prune-copies`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct PruneCopiesOptions {
+    /// Only segments that were copied before this UTC day, such as 2026-11-30
+    #[arg(long, value_name = "DATE", value_parser = date)]
+    pub(crate) before: String,
+    /// Remove without asking
+    #[arg(long)]
+    pub(crate) yes: bool,
 }
 
 /// Options of `toolgate audit erase`.

@@ -178,6 +178,10 @@ metrics! {
     AUDIT_DAMAGE: Gauge, "toolgate.audit.damage", "{damage}", &[], &[];
     /// 1 if the newest checkpoint is in the checkpoint mirror, 0 if not.
     AUDIT_MIRROR_UP: Gauge, "toolgate.audit.mirror.up", "1", &[], &[];
+    /// Size of the records that are not in the copy of the audit log in the shared store yet (`copy_segments`).
+    AUDIT_COPIES_BEHIND: Gauge, "toolgate.audit.copies.behind", "By", &[], &[];
+    /// Chains of the audit log that do not continue their copy in the shared store.
+    AUDIT_COPIES_DIVERGED: Gauge, "toolgate.audit.copies.diverged", "{chain}", &[], &[];
     /// Free space of the file system that holds the data directory.
     DISK_FREE: Gauge, "toolgate.disk.free", "By", &[], &[];
     /// Size of the file system that holds the data directory.

@@ -231,6 +231,12 @@ toolgate audit export --format ocsf --cursor export.cursor"),
 toolgate audit verify
 toolgate audit verify --checkpoints /mnt/mirror/checkpoints
 toolgate audit verify --fleet --log /mnt/gate-2 --log /mnt/gate-3"),
+    ("audit copies", "\
+toolgate audit copies"),
+    ("audit restore-copy", "\
+toolgate audit restore-copy --gateway 10.0.0.6:7445 --to ./gate-2-log"),
+    ("audit prune-copies", "\
+toolgate audit prune-copies --before 2026-11-30"),
     ("audit checkpoints", "toolgate audit checkpoints > checkpoints.jsonl"),
     ("audit erase", "\
 toolgate audit erase --caller key:ci --dry-run

@@ -4,7 +4,9 @@ mod formats;
 mod verify_output;
 
 pub(crate) use formats::{number, text};
-pub(crate) use verify_output::{FleetVerifyOutput, VerifyOutput};
+pub(crate) use verify_output::{
+    DivergedCopyOutput, FleetVerifyOutput, LateCopyOutput, VerifyOutput,
+};
 
 use crate::args::ExportFormat;
 use toolgate_journal::read::SegmentLine;

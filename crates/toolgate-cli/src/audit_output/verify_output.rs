@@ -32,13 +32,41 @@ pub(crate) struct FleetVerifyOutput {
     logs: Vec<LogOutput>,
     /// Chains that are in none of the logs.
     missing: Vec<CopiedCheckpoint>,
+    /// Chains whose log does not continue its copy in the store, or differs from it.
+    diverged: Vec<DivergedCopyOutput>,
+    /// Copies that stand in for a log and lack its last signed records.
+    behind: Vec<LateCopyOutput>,
+}
+
+/// Chain whose log does not continue its copy.
+#[derive(Clone, Debug, JsonSchema, Serialize)]
+pub(crate) struct DivergedCopyOutput {
+    /// ID of the chain.
+    pub(crate) chain: String,
+    /// Gateway that copied the chain.
+    pub(crate) gateway: String,
+    /// What differs.
+    pub(crate) reason: String,
+}
+
+/// Copy without the last records of its log.
+#[derive(Clone, Debug, JsonSchema, Serialize)]
+pub(crate) struct LateCopyOutput {
+    /// ID of the chain.
+    pub(crate) chain: String,
+    /// Gateway that copied the chain.
+    pub(crate) gateway: String,
+    /// Number of signed records that are not in the copy.
+    pub(crate) records: u64,
 }
 
 /// Verification of one of several audit logs.
 #[derive(Clone, Debug, JsonSchema, Serialize)]
 pub(crate) struct LogOutput {
-    /// Audit log directory.
-    dir: PathBuf,
+    /// Audit log directory; `null` for a copy in the store.
+    dir: Option<PathBuf>,
+    /// Gateway whose copies in the store stand in for its log; `null` for a log.
+    copy_of: Option<String>,
     #[serde(flatten)]
     report: VerifyOutput,
 }
@@ -46,17 +74,24 @@ pub(crate) struct LogOutput {
 impl FleetVerifyOutput {
     pub(crate) fn new<'a>(
         verdict: AuditVerdict,
-        logs: impl Iterator<Item = (&'a Path, &'a AuditReport)>,
-        missing: Vec<CopiedCheckpoint>,
+        logs: impl Iterator<Item = (&'a Path, Option<&'a str>, &'a AuditReport)>,
+        (missing, diverged, behind): (
+            Vec<CopiedCheckpoint>,
+            Vec<DivergedCopyOutput>,
+            Vec<LateCopyOutput>,
+        ),
     ) -> FleetVerifyOutput {
-        let logs = logs.map(|(dir, report)| LogOutput {
-            dir: dir.to_owned(),
+        let logs = logs.map(|(dir, copy_of, report)| LogOutput {
+            dir: copy_of.is_none().then(|| dir.to_owned()),
+            copy_of: copy_of.map(str::to_owned),
             report: VerifyOutput::new(report),
         });
         FleetVerifyOutput {
             verdict: verdict_word(verdict),
             logs: logs.collect(),
             missing,
+            diverged,
+            behind,
         }
     }
 }

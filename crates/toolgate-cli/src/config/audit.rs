@@ -70,6 +70,34 @@ pub(super) struct AuditSection {
     /// older. The records stay. It needs `encrypt_contents`. Default: none: contents are kept as long as their records.
     #[serde(with = "IntRange::<1, 36_600>")]
     keep_contents_days: Option<u64>,
+    /// True if the gateway copies the segments of its audit log into the shared store, so that they survive the loss of
+    /// its disk. `toolgate audit restore-copy` restores them. The database grows as fast as the log, and whoever can
+    /// read it can read the recorded contents. It needs `url` in `[store]`.
+    copy_segments: bool,
+    /// Seconds between two copies of new records.
+    #[serde(with = "IntRange::<1, 3600>")]
+    copy_seconds: u64,
+    /// Maximum number of bytes that are copied in a second.
+    #[serde(with = "IntRange::<65_536, 1_073_741_824>")]
+    copy_bytes_per_second: u64,
+}
+
+/// Settings of the copies of segments in the shared store.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct AuditCopySettings {
+    /// Interval of the copies of new records, from 1 s to 1 hour; default 5 s.
+    pub(crate) interval: Duration,
+    /// Maximum number of bytes that are copied in a second, from 64 KiB to 1 GiB; default 4 MiB.
+    pub(crate) bytes_per_second: u64,
+}
+
+impl Default for AuditCopySettings {
+    fn default() -> AuditCopySettings {
+        AuditCopySettings {
+            interval: Duration::from_secs(5),
+            bytes_per_second: 4 * 1024 * 1024,
+        }
+    }
 }
 
 /// Audit log settings.
@@ -93,6 +121,8 @@ pub(crate) struct AuditSettings {
     pub(crate) hold: bool,
     /// Age in days at which the keys of encrypted contents are destroyed; by default unlimited. A reload applies changes.
     pub(crate) keep_contents_days: Option<u64>,
+    /// Copies of segments in the shared store; by default none.
+    pub(crate) copies: Option<AuditCopySettings>,
     /// Call contents in audit records; a reload applies changes.
     pub(crate) content: AuditContentSettings,
 }
@@ -109,6 +139,7 @@ impl Default for AuditSettings {
             keep_bytes: None,
             hold: false,
             keep_contents_days: None,
+            copies: None,
             content: AuditContentSettings::default(),
         }
     }
@@ -116,7 +147,7 @@ impl Default for AuditSettings {
 
 impl Default for AuditSection {
     fn default() -> AuditSection {
-        let audit = AuditSettings::default();
+        let (audit, copies) = (AuditSettings::default(), AuditCopySettings::default());
         AuditSection {
             segment_bytes: audit.segment_bytes,
             segment_hours: audit.segment_hours,
@@ -132,19 +163,35 @@ impl Default for AuditSection {
             contents_bytes: audit.content.max_content_bytes,
             encrypt_contents: audit.content.encrypt,
             keep_contents_days: audit.keep_contents_days,
+            copy_segments: audit.copies.is_some(),
+            copy_seconds: copies.interval.as_secs(),
+            copy_bytes_per_second: copies.bytes_per_second,
         }
     }
 }
 
 impl AuditSettings {
     /// Checks `[audit]`.
-    pub(super) fn check(section: AuditSection) -> Result<AuditSettings, SettingError> {
+    pub(super) fn check(
+        section: AuditSection,
+        has_shared_store: bool,
+    ) -> Result<AuditSettings, SettingError> {
         if section.keep_contents_days.is_some() && !section.encrypt_contents {
             return Err(SettingError::about(
                 SettingPath::new(&["audit", "keep_contents_days"]),
                 "needs encrypt_contents = true, because only encrypted contents can be erased without their records; set it too, or use keep_days to delete whole segments",
             ));
         }
+        if section.copy_segments && !has_shared_store {
+            return Err(SettingError::about(
+                SettingPath::new(&["audit", "copy_segments"]),
+                "needs a shared store, because the copies go into its database; set url in [store]",
+            ));
+        }
+        let copies = AuditCopySettings {
+            interval: Duration::from_secs(section.copy_seconds),
+            bytes_per_second: section.copy_bytes_per_second,
+        };
         Ok(AuditSettings {
             segment_bytes: section.segment_bytes,
             segment_hours: section.segment_hours,
@@ -155,6 +202,7 @@ impl AuditSettings {
             keep_bytes: section.keep_bytes,
             hold: section.hold,
             keep_contents_days: section.keep_contents_days,
+            copies: section.copy_segments.then_some(copies),
             content: AuditContentSettings {
                 durability: section.mode,
                 arguments: section.arguments,
@@ -221,6 +269,7 @@ mod tests {
             (audit.content.encrypt, audit.keep_contents_days),
             (true, Some(30))
         );
+        assert_eq!(audit.copies, None);
         assert_eq!(audit.content.durability, AuditDurability::End);
         let options = audit.journal_options(Path::new("/data"));
         assert_eq!(
@@ -240,6 +289,18 @@ mod tests {
         assert_eq!(
             options.checkpoint_mirror.as_deref(),
             Some(Path::new("/etc/c.jsonl"))
+        );
+    }
+
+    #[test]
+    fn copies_need_a_shared_store_and_have_an_interval_and_a_rate() {
+        let config = read(
+            "[store]\nurl = \"postgres://t@localhost/t\"\n[audit]\ncopy_segments = true\ncopy_seconds = 2\ncopy_bytes_per_second = 65536",
+        );
+        let copies = config.unwrap().audit.copies.unwrap();
+        assert_eq!(
+            (copies.interval.as_secs(), copies.bytes_per_second),
+            (2, 65_536)
         );
     }
 
@@ -266,6 +327,9 @@ mod tests {
             "encrypt_contents = 1",
             "keep_contents_days = 0",
             "keep_contents_days = 30",
+            "copy_segments = true",
+            "copy_seconds = 0",
+            "copy_bytes_per_second = 1",
         ] {
             let error = read(&format!("[audit]\n{wrong}")).unwrap_err();
             assert!(error.contains("/etc/t.toml:2:"), "{error}");

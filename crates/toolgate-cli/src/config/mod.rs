@@ -68,7 +68,7 @@ mod view;
 
 pub(crate) use address::RemoteAddress;
 pub(crate) use admin::AdminSettings;
-pub(crate) use audit::AuditSettings;
+pub(crate) use audit::{AuditCopySettings, AuditSettings};
 pub(crate) use auth::{AuthSettings, IssuerSettings};
 pub(crate) use caller_names::hook_caller;
 pub(crate) use client_registration::{

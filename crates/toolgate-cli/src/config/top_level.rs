@@ -91,7 +91,7 @@ fn check(
     config.console_url = console_url;
     config.default_view = default_view;
     config.data = file.data.map(PathBuf::from);
-    config.audit = AuditSettings::check(file.audit)?;
+    config.audit = AuditSettings::check(file.audit, config.store.url.is_some())?;
     config.admin = AdminSettings::check(file.admin, tree)?;
     config.telemetry = TelemetrySettings::check(file.telemetry)?;
     config.secret_rules = SecretRuleFiles::read(&file.secret_rules)?;

@@ -2,6 +2,7 @@
 //!
 //! - `members`: the gateways that live, with their addresses and config digests.
 //! - `checkpoint_copies`: the checkpoints of all audit logs, for `toolgate audit verify --fleet`.
+//! - `segment_copies`: the segments of the audit log, if the config says so.
 //! - `sessions`: the sessions of all gateways, so that another one continues them.
 //! - `peer_client`, `peer_server`: forwarded requests, over TLS with certificates on both sides.
 //! - `pki`: certificates of a private authority, for `toolgate store pki`.
@@ -13,6 +14,7 @@ mod peer_server;
 mod peer_tls;
 pub(crate) mod pki;
 mod router;
+mod segment_copies;
 mod sessions;
 
 use checkpoint_copies::CheckpointCopies;
@@ -22,4 +24,5 @@ use peer_client::PeerClient;
 pub(crate) use peer_server::{ForwardedRequestHandler, PeerListener};
 use peer_tls::PeerTls;
 pub(crate) use router::{Forwarded, GatewayFleet};
+pub(crate) use segment_copies::SegmentCopier;
 use sessions::{FleetSessions, SessionRoute};

@@ -28,7 +28,7 @@ mod transports;
 use crate::{
     config::Config,
     event_log::{self, GatewayEvent},
-    fleet::{GatewayFleet, PeerListener},
+    fleet::{GatewayFleet, PeerListener, SegmentCopier},
     operator::control::{ControlSocket, SuccessorHandler},
     runtime::content_retention::enforce_retention,
     runtime::persistent_tasks::PersistentTasks,
@@ -115,6 +115,7 @@ pub(crate) fn run(start: StartOptions) -> Result<(), String> {
         .build()
         .map_err(|e| format!("cannot start the threads of the gateway: {e}; raise the limit on processes of this user"))?;
     let store = state.store.clone();
+    let copier = SegmentCopier::start(&start.config, &start.data, &telemetry.registry)?;
     let result = runtime.block_on(serve(
         start,
         (listener, admin, predecessor),
@@ -126,6 +127,9 @@ pub(crate) fn run(start: StartOptions) -> Result<(), String> {
     runtime.shutdown_timeout(Duration::from_millis(200));
     store.close();
     journal.close();
+    if let Some(copier) = copier {
+        copier.finish();
+    }
     result
 }
 

@@ -54,7 +54,7 @@ const OFFLINE_OUTPUTS: &[OutputCase<'static>] = &[
 ];
 
 /// Outputs whose tests need an authorization server; `logins.rs` compares them with their schema.
-const OTHER_OUTPUTS: [&str; 2] = ["logins", "audit verify --fleet"];
+const OTHER_OUTPUTS: [&str; 3] = ["logins", "audit verify --fleet", "audit copies"];
 
 /// A gateway with a key, a grant, a pending approval, a task, a freeze and a changed pin; and its pending call.
 fn busy_gateway(data: &Arc<TempDir>) -> (Gate, JoinHandle<Response>) {

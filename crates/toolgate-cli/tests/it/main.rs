@@ -101,6 +101,7 @@ mod revisions;
 mod same_features;
 mod searching;
 mod secret_rules;
+mod segment_copies;
 mod server_errors;
 mod server_logs;
 mod service;

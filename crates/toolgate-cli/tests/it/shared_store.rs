@@ -15,7 +15,7 @@ use std::{
 use toolgate_testkit::postgres::{LinkState, PostgresLink, PostgresServer};
 
 /// Config of a gateway that shares its state.
-fn config(url: &str, limits: &str) -> String {
+pub(crate) fn config(url: &str, limits: &str) -> String {
     let program = env!("CARGO_BIN_EXE_toolgate");
     format!(
         "[limits]\nrate = \"1000000/s\"\n{limits}\n\n[store]\nurl = {url:?}\ngateways = 3\n\n\

@@ -8,11 +8,14 @@ mod chain_scan;
 mod checkpoints;
 mod mirrors;
 pub(crate) mod record_line;
+mod record_link;
 mod report;
 mod resume;
 mod rules;
 mod terms;
 
+#[doc(hidden)]
+pub use record_link::RecordLink;
 pub use report::{
     AuditReport, AuditVerdict, ChainReport, FaultPosition, MissingEvidence, OpenCall, RecordFault,
 };

@@ -8,10 +8,12 @@
 //! toolgate.entries    the entries of each space (state, tasks), with the version of their last change
 //! toolgate.changes    the newest changes: version, table and key
 //! toolgate.counters   the version of the last change, and of the newest one that `changes` no longer has
+//! toolgate.audit_copies, toolgate.audit_pieces   copies of the audit logs, which no gateway keeps in memory
 //! toolgate.schema     the version of the schema, and the oldest version of the program's schema that may use it
 //! ```
 
 mod address;
+mod audit_copies;
 mod messages;
 mod outbox;
 mod pipeline;
@@ -23,6 +25,7 @@ mod transfer;
 mod worker;
 
 pub use address::PostgresAddress;
+pub use audit_copies::{AuditCopies, AuditPiece, CopiedChain, CopiedSegments, RemovedCopies};
 pub use messages::MessageSender;
 pub use schema::migrate;
 pub use status::StoreStatus;

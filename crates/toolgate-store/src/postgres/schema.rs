@@ -33,6 +33,28 @@ const MIGRATIONS: &[&str] = &[
         value bigint NOT NULL,
         PRIMARY KEY (space, name)
     ) WITH (fillfactor = 50);",
+    // 2: copies of the audit logs. Pieces of segments are only added; `audit_copies` says where the next one begins.
+    "CREATE TABLE toolgate.audit_copies (
+        chain text COLLATE \"C\" PRIMARY KEY,
+        gateway text NOT NULL,
+        first_segment bigint NOT NULL,
+        segment bigint NOT NULL,
+        bytes bigint NOT NULL,
+        seq bigint NOT NULL,
+        head text NOT NULL,
+        line_bytes bigint NOT NULL,
+        retired bigint NOT NULL,
+        copied_at bigint NOT NULL,
+        problem text
+    );
+    CREATE TABLE toolgate.audit_pieces (
+        chain text COLLATE \"C\" NOT NULL,
+        segment bigint NOT NULL,
+        start bigint NOT NULL,
+        copied_at bigint NOT NULL,
+        bytes bytea NOT NULL,
+        PRIMARY KEY (chain, segment, start)
+    );",
 ];
 
 /// Lock of migrations among all gateways: \"tgst\".

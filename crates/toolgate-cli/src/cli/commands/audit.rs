@@ -1,5 +1,7 @@
 //! `toolgate audit`: access to the audit log without a running gateway.
 
+mod copies;
+mod copy_reader;
 mod decryption;
 mod erase;
 mod export;
@@ -13,6 +15,7 @@ use crate::{
     audit_output::VerifyOutput,
     cli::{output::print_json, progress::ProgressLine},
 };
+pub(crate) use copies::AuditCopyOutput;
 use decryption::ContentDecryption;
 pub(crate) use readable::AuditRecordOutput;
 use std::{
@@ -74,9 +77,16 @@ pub(super) fn run(place: &DataLocation<'_>, data: &Path, audit: &AuditCommand) -
             let mut check = AuditCheck::new(&dir);
             check.keys = key.clone();
             check.mirrors = checkpoints.clone();
-            fleet::verify(&check, log, &copied, json.json)
+            let copies = match file {
+                None => Some(fleet::FleetCopies::open(place, data)?),
+                Some(_) => None,
+            };
+            fleet::verify(&check, log, &copied, copies.as_ref(), json.json)
         }
         AuditCommand::Checkpoints => fleet::list(place, data),
+        AuditCommand::Copies { json } => copies::list(place, data, json.json),
+        AuditCommand::RestoreCopy(options) => copies::restore(place, data, options),
+        AuditCommand::PruneCopies(options) => copies::prune(place, data, options),
         AuditCommand::Acknowledge => acknowledge(place, data, &dir),
         AuditCommand::Key => {
             let key = public_key(&dir, &FileDisk).map_err(|e| e.to_string())?;

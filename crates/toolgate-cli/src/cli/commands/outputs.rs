@@ -3,7 +3,7 @@
 pub(crate) use crate::audit_output::{FleetVerifyOutput, VerifyOutput};
 
 pub(crate) use super::{
-    audit::AuditRecordOutput,
+    audit::{AuditCopyOutput, AuditRecordOutput},
     calls::CallOutput,
     check::CheckOutput,
     connect::HostOutput,

@@ -43,6 +43,7 @@ pub(crate) const OUTPUT_SCHEMAS: &[OutputSchema] = &[
     stream::<AuditRecordOutput>("audit search"),
     document::<VerifyOutput>("audit verify"),
     document::<FleetVerifyOutput>("audit verify --fleet"),
+    document::<Vec<AuditCopyOutput>>("audit copies"),
     document::<Vec<KeyOutput>>("keys list"),
     document::<Vec<StoreTableOutput>>("store check"),
     document::<ServiceOutput>("service status"),

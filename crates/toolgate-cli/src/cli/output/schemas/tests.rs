@@ -6,7 +6,7 @@ use clap::Command;
 use std::{collections::BTreeSet, env, fs, path::PathBuf};
 
 /// Commands without `--json`: they act, serve, or print a single value or a text for another program.
-const COMMANDS_WITHOUT_JSON: [&str; 49] = [
+const COMMANDS_WITHOUT_JSON: [&str; 51] = [
     "serve",
     "run",
     "demo-server",
@@ -45,6 +45,8 @@ const COMMANDS_WITHOUT_JSON: [&str; 49] = [
     "audit acknowledge",
     "audit erase",
     "audit key",
+    "audit prune-copies",
+    "audit restore-copy",
     "console",
     "keys create",
     "keys rotate",
