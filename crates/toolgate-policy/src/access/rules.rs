@@ -86,6 +86,8 @@ impl AccessRule {
 #[derive(Clone, Debug, Default)]
 pub struct AccessRules {
     rules: Arc<[AccessRule]>,
+    /// True if a rule may deny all calls of an item.
+    has_hiding_rule: bool,
     default_action: Option<RuleAction>,
     views: AccessViews,
     at: Option<SystemTime>,
@@ -94,7 +96,9 @@ pub struct AccessRules {
 impl AccessRules {
     /// Creates access rules in the order of the configuration.
     pub fn new(rules: Vec<AccessRule>) -> AccessRules {
+        let hides = |rule: &AccessRule| rule.action == RuleAction::Deny && !rule.needs_call();
         AccessRules {
+            has_hiding_rule: rules.iter().any(hides),
             rules: rules.into(),
             default_action: None,
             views: AccessViews::default(),
@@ -160,9 +164,7 @@ impl AccessRules {
 
     /// Reports whether a rule or the default may deny all calls of an item.
     fn rules_may_hide(&self) -> bool {
-        let denies = |then| then == RuleAction::Deny;
-        let hides = |rule: &AccessRule| denies(rule.action) && !rule.needs_call();
-        self.rules.iter().any(hides) || self.default_action.is_some_and(denies)
+        self.has_hiding_rule || self.default_action == Some(RuleAction::Deny)
     }
 
     /// Evaluates all rules for a call, for the audit record.
