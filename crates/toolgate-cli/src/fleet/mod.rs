@@ -2,12 +2,13 @@
 //!
 //! - `members`: the gateways that live, with their addresses and config digests.
 //! - `checkpoint_copies`: the checkpoints of all audit logs, for `toolgate audit verify --fleet`.
-//! - `segment_copies`: the segments of the audit log, if the config says so.
+//! - `segment_copies`: the segments of the audit log, if the config says so. `copy_step` reads the next piece of one.
 //! - `sessions`: the sessions of all gateways, so that another one continues them.
 //! - `peer_client`, `peer_server`: forwarded requests, over TLS with certificates on both sides.
 //! - `pki`: certificates of a private authority, for `toolgate store pki`.
 
 mod checkpoint_copies;
+mod copy_step;
 mod members;
 mod peer_client;
 mod peer_server;

@@ -3,6 +3,7 @@
 use crate::{
     help::{Gate, LONG, Setup, TempDir, output, toolgate, until},
     json_outputs::check_output,
+    monitoring::metrics_of,
     shared_store::{add, config, database, fleet, name, note},
 };
 use serde_json::Value;
@@ -92,9 +93,7 @@ fn hex(bytes: &[u8]) -> String {
 /// Asserts that the copy has each byte of a data directory's log once.
 #[track_caller]
 fn is_copied(server: &PostgresServer, url: &str, data: &Path) {
-    let segments = segments(data);
-    assert!(segments.len() > 1, "the calls fill several segments");
-    for ((chain, segment), bytes) in segments {
+    for ((chain, segment), bytes) in segments(data) {
         let copied = copied_bytes(server, url, &chain, segment);
         assert!(copied == hex(&bytes), "segment {segment} of {chain}");
     }
@@ -202,7 +201,9 @@ fn a_copy_continues_after_an_outage_without_a_missing_or_doubled_byte() {
     }
     // A gateway that stops copies its last records.
     for home in gates.into_iter().map(Gate::stop).collect::<Vec<_>>() {
-        is_copied(&server, &url, &home.file("state"));
+        let data = home.file("state");
+        assert!(segments(&data).len() > 1, "the calls fill several segments");
+        is_copied(&server, &url, &data);
     }
 }
 
@@ -215,7 +216,9 @@ fn last_segment(data: &Path) -> PathBuf {
 #[test]
 fn a_log_that_was_cut_is_not_copied_and_its_copy_stays() {
     let Some(url) = database() else { return };
-    let gate = Setup::config(config(&url, COPIES)).start();
+    // The last segment has all records.
+    let config = config(&url, &COPIES.replace("segment_bytes = 4096\n", ""));
+    let gate = Setup::config(config.clone()).start();
     for _ in 0..10 {
         assert_eq!(add(&gate, None).status, 200);
     }
@@ -230,7 +233,6 @@ fn a_log_that_was_cut_is_not_copied_and_its_copy_stays() {
     let mirror = data.join("checkpoints").join(format!("{chain}.jsonl"));
     let lines = fs::read_to_string(&last).unwrap();
     let mut lines: Vec<&str> = lines.split_inclusive('\n').collect();
-    assert!(lines.len() > 1, "the last segment has records to cut");
     lines.pop();
     fs::write(&last, lines.concat()).unwrap();
     let kept = fs::read_to_string(&mirror).unwrap();
@@ -238,7 +240,7 @@ fn a_log_that_was_cut_is_not_copied_and_its_copy_stays() {
     kept.pop();
     fs::write(&mirror, kept.concat()).unwrap();
 
-    let gate = Setup::config(config(&url, COPIES)).start_in(home);
+    let gate = Setup::config(config).start_in(home);
     for _ in 0..10 {
         assert_eq!(add(&gate, None).status, 200);
     }
@@ -253,6 +255,9 @@ fn a_log_that_was_cut_is_not_copied_and_its_copy_stays() {
         said.contains("does not continue its copy in the shared store")
             .then_some(())
     });
+    let metrics = metrics_of(gate.port);
+    assert_eq!(metrics["toolgate_audit_copies_diverged"], 1.0);
+    assert!(metrics.contains_key("toolgate_audit_copies_behind_bytes"));
     let out = audit(&gate.data, &["verify", "--fleet"]);
     let told = printed(&out);
     assert_eq!(out.status.code(), Some(1), "{told}");
@@ -308,4 +313,90 @@ fn erased_contents_are_in_no_copy() {
     let caller =
         "SELECT count(*) FROM toolgate.entries WHERE tbl = 'content_keys' AND key LIKE 'caller:%'";
     assert_eq!(server.execute(name(&url), caller), "0");
+}
+
+#[test]
+fn copies_of_retired_segments_stay_until_they_are_pruned_and_the_rest_verifies() {
+    let Some(url) = database() else { return };
+    let text = "[audit]\narguments = \"redacted\"\ncontents_bytes = 49152\nsegment_bytes = 131072\nkeep_bytes = 1048576\ncopy_segments = true\ncopy_seconds = 1\n";
+    let rule = "\n[[rule]]\ntools = [\"demo.note\"]\naction = \"allow\"\n";
+    let gate = Setup::config(format!("{}{rule}", config(&url, &format!("\n{text}")))).start();
+    // Less than retention keeps, so that all is copied before it is removed.
+    for _ in 0..2 {
+        for _ in 0..20 {
+            assert_eq!(note(&gate, &"x".repeat(40_000)).status, 200);
+        }
+        all_copied(&gate.data);
+    }
+    let home = gate.stop();
+    let first = |data: &Path| segments(data).keys().next().unwrap().clone();
+    let (chain, first_kept) = first(&home.file("state"));
+    assert!(first_kept > 1, "retention removed a segment");
+    let (server, to) = (PostgresServer::shared(), TempDir::new("pruned"));
+    let copied = || {
+        let sql = "SELECT string_agg(DISTINCT segment::text, ' ') FROM toolgate.audit_pieces";
+        let segments = server.execute(name(&url), sql);
+        let mut segments: Vec<u64> = segments.split(' ').map(|n| n.parse().unwrap()).collect();
+        segments.sort_unstable();
+        segments
+    };
+    assert_eq!(copied()[0], 1, "the copy has what retention removed");
+    let gateway = copies(&home)[&chain]["gateway"].clone();
+    let gateway = gateway.as_str().unwrap();
+    let restore = |dir: &str| {
+        let dir = to.file(dir);
+        let to = dir.to_str().unwrap();
+        let out = audit(&home, &["restore-copy", "--gateway", gateway, "--to", to]);
+        assert_eq!(out.status.code(), Some(0), "{}", printed(&out));
+        first(&dir).1
+    };
+    assert_eq!(restore("whole"), 1);
+
+    // Nothing is that old.
+    let out = audit(&home, &["prune-copies", "--before", "2020-01-01", "--yes"]);
+    assert!(printed(&out).contains("0 segments"), "{}", printed(&out));
+    let prune = ["prune-copies", "--before", "2999-01-01"];
+    // A hold keeps the copies, as it keeps the log, and nobody answers the question here.
+    let hold = home.file("state").join("audit/hold");
+    fs::write(&hold, "").unwrap();
+    let out = audit(&home, &[&prune[..], &["--yes"]].concat());
+    assert!(printed(&out).contains("on hold"), "{}", printed(&out));
+    fs::remove_file(hold).unwrap();
+    let out = audit(&home, &prune);
+    assert!(printed(&out).contains("pass --yes"), "{}", printed(&out));
+    assert_eq!(copied()[0], 1);
+    let out = audit(&home, &[&prune[..], &["--yes"]].concat());
+    assert!(out.status.success(), "{}", printed(&out));
+    assert_eq!(copied()[0], first_kept, "only retired segments are removed");
+    assert_eq!(restore("rest"), first_kept);
+    let out = audit(&home, &["verify", "--fleet"]);
+    assert_eq!(out.status.code(), Some(0), "{}", printed(&out));
+}
+
+#[test]
+fn a_database_user_who_may_only_add_pieces_is_enough_for_copies() {
+    let Some(url) = database() else { return };
+    // The owner of the database creates the tables.
+    let owner = Setup::config(config(&url, COPIES)).start().stop();
+    let server = PostgresServer::shared();
+    let user = format!("user_{}", name(&url));
+    server.execute(
+        name(&url),
+        &format!(
+            "CREATE ROLE {user} LOGIN; GRANT USAGE ON SCHEMA toolgate TO {user};
+            GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA toolgate TO {user};
+            REVOKE UPDATE, DELETE ON toolgate.audit_pieces FROM {user}"
+        ),
+    );
+    let restricted = url.replace("postgres://postgres@", &format!("postgres://{user}@"));
+    let gate = Setup::config(config(&restricted, COPIES)).start();
+    for _ in 0..10 {
+        assert_eq!(add(&gate, None).status, 200);
+    }
+    let home = gate.stop();
+    is_copied(server, &url, &home.file("state"));
+    let prune = ["prune-copies", "--before", "2999-01-01", "--yes"];
+    let out = audit(&home, &prune);
+    assert!(printed(&out).contains("permission denied"), "{out:?}");
+    assert!(audit(&owner, &prune).status.success());
 }

@@ -1,6 +1,6 @@
 use super::*;
-use std::fs;
-use toolgate_journal::{AuditEntry, AuditEvent, AuditJournal, JournalOptions};
+use std::{fs, path::PathBuf};
+use toolgate_journal::{AuditEntry, AuditEvent, AuditJournal, JournalOptions, read::segment_files};
 
 /// Audit log with a copy of it in memory.
 struct CopiedLog {
