@@ -84,3 +84,22 @@ fn the_program_accepts_the_config_for_kubernetes() {
     );
     assert!(config.contains("advertise = \"${POD_NAME}.toolgate-gateways.toolgate.svc:7445\""));
 }
+
+#[test]
+fn commands_in_the_image_find_its_config_and_its_gateway() {
+    let image = fs::read_to_string(folder().join("container/Containerfile")).unwrap();
+    let guide = fs::read_to_string(folder().join("../docs/guides/containers.md")).unwrap();
+    for file in [&image, &guide] {
+        let line = |start: &str| file.lines().find(|line| line.starts_with(start)).unwrap();
+        // Without options, the program looks in the folder `toolgate` of both.
+        for (variable, option, default) in [
+            ("XDG_CONFIG_HOME=", "--config", "/toolgate/toolgate.toml"),
+            ("XDG_DATA_HOME=", "--data", "/toolgate"),
+        ] {
+            let (_, value) = line("ENV ").split_once(variable).unwrap();
+            let folder = value.split(' ').next().unwrap();
+            let passed = format!(r#""{option}", "{folder}{default}""#);
+            assert!(line("CMD [\"serve\"").contains(&passed), "{passed}");
+        }
+    }
+}
