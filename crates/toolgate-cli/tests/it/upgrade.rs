@@ -242,7 +242,16 @@ fn a_successor_names_the_address_of_the_gateway_that_it_does_not_find() {
     );
 }
 
-/// Each call goes to the next of three gateways, while each of them is upgraded.
+/// A gateway of another build, before its upgrade. `TOOLGATE_OLDER_PROGRAM` names its program.
+fn older(setup: Setup) -> Setup {
+    match std::env::var("TOOLGATE_OLDER_PROGRAM") {
+        Ok(older) => setup.wrapped(&["sh", "-c", &format!("exec '{older}' \"$@\"")]),
+        Err(_) => setup,
+    }
+}
+
+/// Each call goes to the next of three gateways, while each of them is upgraded. Until the last upgrade, gateways of two
+/// builds share the store, the sessions and the database schema.
 #[test]
 fn a_rolling_upgrade_loses_no_call() {
     let Some(url) = shared_store::database() else {
@@ -257,7 +266,7 @@ fn a_rolling_upgrade_loses_no_call() {
         )
     };
     let gateway = |peer: u16| {
-        let gate = Setup::config(config(peer)).start_in(Arc::new(TempDir::short()));
+        let gate = older(Setup::config(config(peer))).start_in(Arc::new(TempDir::short()));
         (gate, peer)
     };
     let mut gates: Vec<(Gate, u16)> = (0..3).map(|_| gateway(free_port())).collect();
