@@ -228,7 +228,7 @@ fn gateways_that_start_together_create_the_tables_once() {
         }
     });
     assert_eq!(values(&open(&url)).len(), 6);
-    assert_eq!(migrate(&address(&url)).unwrap(), 1);
+    assert_eq!(migrate(&address(&url)).unwrap(), 2);
 }
 
 #[test]
