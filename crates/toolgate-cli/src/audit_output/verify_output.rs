@@ -45,7 +45,7 @@ pub(crate) struct DivergedCopyOutput {
     pub(crate) chain: String,
     /// Gateway that copied the chain.
     pub(crate) gateway: String,
-    /// What differs.
+    /// Difference between the log and its copy.
     pub(crate) reason: String,
 }
 
