@@ -87,21 +87,7 @@ impl<'a> NewLines<'a> {
         file: &'a SegmentFile,
         end: Option<&CopiedChain>,
     ) -> io::Result<NewLines<'a>> {
-        let mut opened = File::open(&file.path)?;
-        let mut lines = Vec::new();
-        opened
-            .by_ref()
-            .take(MAX_PIECE_BYTES)
-            .read_to_end(&mut lines)?;
-        Ok(NewLines {
-            chain,
-            file,
-            end: end.cloned(),
-            start: 0,
-            is_full: lines.len() as u64 == MAX_PIECE_BYTES,
-            lines,
-            opened,
-        })
+        NewLines::read(File::open(&file.path)?, (chain, file, 0), end)
     }
 
     /// Reads the lines after the last copied one, or returns why the file no longer has that line.
@@ -124,20 +110,29 @@ impl<'a> NewLines<'a> {
                 end.seq, end.segment, end.bytes
             )));
         }
+        NewLines::read(opened, (&end.chain, file, end.bytes), Some(end)).map(Ok)
+    }
+
+    /// Reads at most one piece from the position of an open file, which is at this offset.
+    fn read(
+        mut opened: File,
+        (chain, file, start): (&'a str, &'a SegmentFile, u64),
+        end: Option<&CopiedChain>,
+    ) -> io::Result<NewLines<'a>> {
         let mut lines = Vec::new();
         opened
             .by_ref()
             .take(MAX_PIECE_BYTES)
             .read_to_end(&mut lines)?;
-        Ok(Ok(NewLines {
-            chain: &end.chain,
+        Ok(NewLines {
+            chain,
             file,
-            end: Some(end.clone()),
-            start: end.bytes,
+            end: end.cloned(),
+            start,
             is_full: lines.len() as u64 == MAX_PIECE_BYTES,
             lines,
             opened,
-        }))
+        })
     }
 
     /// Returns whether the first line continues the copy.
