@@ -57,7 +57,8 @@ pub fn all_refused(load: &Load, calls: u64, pipes: &mut Wire) {
     if !load.http && calls > IN_FLIGHT {
         crowd(load, id, pipes, &mut line);
     }
-    if !load.lists {
+    // Anonymous calls have one quota per session, and these sessions have not used up theirs.
+    if !load.lists && load.sessions <= 1 {
         often(load, calls, pipes, &mut line);
     }
 }

@@ -1,16 +1,20 @@
 //! Multi-pattern search for the keywords of all rules, in one pass.
 //!
-//! Each keyword has an anchor: those three bytes in a row of it that are rarest in text. A bitmap holds the anchors of
-//! all keywords, by a hash that ignores case. The search computes the hash at each position of the text, and compares
-//! keywords only where the bitmap has it. A keyword without upper-case letters matches in any case.
+//! Each keyword has an anchor: those three bytes in a row of it that are rarest in text. Wherever the anchor is in a text,
+//! its first two or its last two bytes are at an even position. So the search looks up each pair of bytes at an even
+//! position in a bitmap of the pairs of all anchors, and for a pair of an anchor, it looks up the hashes of the two
+//! possible anchors in a bitmap of all anchors. It compares keywords only where it finds an anchor. The bitmaps ignore
+//! case. A keyword without upper-case letters matches in any case.
 
 use std::collections::HashMap;
 
 /// A search table for all keywords.
 pub(super) struct KeywordSearch {
     words: Vec<RuleKeyword>,
+    /// One bit for each pair of bytes.
+    pairs: Bitmap,
     /// One bit for each hash of an anchor.
-    bitmap: Box<[u64; BITMAP_BLOCKS]>,
+    hashes: Bitmap,
     /// The keywords of each anchor.
     anchors: HashMap<u32, Vec<AnchoredKeyword>>,
 }
@@ -35,11 +39,25 @@ struct AnchoredKeyword {
 /// Length of an anchor in bytes, which is the minimum length of a keyword.
 const ANCHOR_BYTES: usize = 3;
 
-/// Bits of a hash.
-const HASH_BITS: u32 = 16;
+/// One bit for each number of 16 bits.
+struct Bitmap(Box<[u64; BITMAP_BLOCKS]>);
 
-/// Number of blocks of the bitmap, which has one bit for each hash.
-const BITMAP_BLOCKS: usize = (1 << HASH_BITS) / 64;
+/// Number of blocks of a bitmap.
+const BITMAP_BLOCKS: usize = (1 << u16::BITS) / 64;
+
+impl Bitmap {
+    fn new() -> Bitmap {
+        Bitmap(Box::new([0; BITMAP_BLOCKS]))
+    }
+
+    fn insert(&mut self, number: u16) {
+        self.0[usize::from(number / 64)] |= 1 << (number % 64);
+    }
+
+    fn contains(&self, number: u16) -> bool {
+        self.0[usize::from(number / 64)] >> (number % 64) & 1 != 0
+    }
+}
 
 impl KeywordSearch {
     /// Builds the table for the keywords of rules, in rule order. Each keyword must have three bytes or more.
@@ -54,20 +72,23 @@ impl KeywordSearch {
                 })
             })
             .collect();
-        let mut bitmap = Box::new([0; BITMAP_BLOCKS]);
+        let (mut pairs, mut hashes) = (Bitmap::new(), Bitmap::new());
         let mut anchors: HashMap<u32, Vec<AnchoredKeyword>> = HashMap::new();
         for (word, keyword) in words.iter().enumerate() {
             let Some((offset, anchor)) = rarest(keyword.text.as_bytes()) else {
                 continue;
             };
-            let (block, bit) = bitmap_place(anchor);
-            bitmap[block] |= bit;
+            let [_, first, second, third] = anchor.to_be_bytes();
+            pairs.insert(pair_without_case([first, second]));
+            pairs.insert(pair_without_case([second, third]));
+            hashes.insert(anchor_hash(anchor));
             let at_anchor = anchors.entry(anchor).or_default();
             at_anchor.push(AnchoredKeyword { word, offset });
         }
         KeywordSearch {
             words,
-            bitmap,
+            pairs,
+            hashes,
             anchors,
         }
     }
@@ -87,19 +108,29 @@ impl KeywordSearch {
 
     /// Calls `enough` for each match until it returns true. Returns whether it did.
     fn visit(&self, text: &[u8], mut enough: impl FnMut(usize, usize) -> bool) -> bool {
-        let (mut anchor, mut next) = (0, 0);
-        for byte in text {
-            anchor = with_byte(anchor, *byte);
-            next += 1;
-            let (block, bit) = bitmap_place(anchor);
-            if self.bitmap[block] & bit != 0
-                && next >= ANCHOR_BYTES
-                && self.compare(text, next - ANCHOR_BYTES, anchor, &mut enough)
-            {
-                return true;
-            }
-        }
-        false
+        let pairs = text.as_chunks().0.iter().enumerate();
+        let mut found = pairs.filter(|(_, pair)| self.pairs.contains(pair_without_case(**pair)));
+        found.any(|(nth, pair)| {
+            let at = nth * pair.len();
+            self.is_match(text, at, &mut enough)
+                || at
+                    .checked_sub(1)
+                    .is_some_and(|before| self.is_match(text, before, &mut enough))
+        })
+    }
+
+    /// Looks up the anchor at an offset of the text. Returns whether `enough` returned true for one of its keywords.
+    fn is_match(
+        &self,
+        text: &[u8],
+        at: usize,
+        enough: &mut impl FnMut(usize, usize) -> bool,
+    ) -> bool {
+        let bytes = text.get(at..).and_then(<[u8]>::first_chunk::<ANCHOR_BYTES>);
+        let Some(anchor) = bytes.map(anchor_of) else {
+            return false;
+        };
+        self.hashes.contains(anchor_hash(anchor)) && self.compare(text, at, anchor, enough)
     }
 
     /// Compares the keywords of the anchor at an offset of the text.
@@ -136,17 +167,24 @@ impl RuleKeyword {
     }
 }
 
-/// Returns the anchor of the last three bytes: those of `anchor` and one more. Both cases of a letter give the same one.
-fn with_byte(anchor: u32, byte: u8) -> u32 {
-    const CASE: u8 = b'a' ^ b'A';
-    (anchor << 8 | u32::from(byte | CASE)) & 0x00ff_ffff
+/// The bit that distinguishes the cases of a letter. It is set in anchors and pairs.
+const CASE: u8 = b'a' ^ b'A';
+
+/// Returns the anchor of three bytes. Both cases of a letter give the same one.
+fn anchor_of(bytes: &[u8; ANCHOR_BYTES]) -> u32 {
+    let with_byte = |anchor: u32, byte: &u8| anchor << 8 | u32::from(byte | CASE);
+    bytes.iter().fold(0, with_byte)
 }
 
-/// Returns the block of the bitmap, and the bit in it, for an anchor.
-fn bitmap_place(anchor: u32) -> (usize, u64) {
+/// Returns a pair of bytes as a number. Both cases of a letter give the same one.
+fn pair_without_case(pair: [u8; 2]) -> u16 {
+    u16::from_le_bytes(pair) | u16::from_le_bytes([CASE; 2])
+}
+
+/// Returns the hash of an anchor.
+fn anchor_hash(anchor: u32) -> u16 {
     // A prime spreads similar anchors.
-    let hash = anchor.wrapping_mul(0x9e37_79b1) >> (u32::BITS - HASH_BITS);
-    (hash as usize / 64, 1 << (hash % 64))
+    (anchor.wrapping_mul(0x9e37_79b1) >> u16::BITS) as u16
 }
 
 /// Returns the anchor of a keyword, and its offset: the rarest three bytes.
@@ -154,12 +192,7 @@ fn rarest(word: &[u8]) -> Option<(usize, u32)> {
     let windows = word.windows(ANCHOR_BYTES).enumerate();
     let rarity = |bytes: &[u8]| -> usize { bytes.iter().map(|byte| common(*byte)).sum() };
     let (offset, bytes) = windows.min_by_key(|(_, bytes)| rarity(bytes))?;
-    Some((
-        offset,
-        bytes
-            .iter()
-            .fold(0, |anchor, byte| with_byte(anchor, *byte)),
-    ))
+    Some((offset, anchor_of(bytes.first_chunk()?)))
 }
 
 /// Returns the approximate frequency rank of a byte in text; 0 is rare.
