@@ -20,7 +20,7 @@ use std::{
     time::Duration,
 };
 use tokio::{
-    sync::{Notify, oneshot, watch},
+    sync::{Notify, SetOnce, oneshot},
     time::timeout,
 };
 use toolgate_core::{BoxFuture, Caller, DecisionLog, Error, ErrorKind, ItemKind};
@@ -47,12 +47,12 @@ pub(crate) struct InitializedClient {
     notifier: Arc<ChangeNotifier>,
     /// Notified when the work on a request ends.
     request_ended: Notify,
-    /// True once the client sent `notifications/initialized`. Before that, the server sends it no requests.
-    is_ready: watch::Sender<bool>,
+    /// Set once the client sent `notifications/initialized`. Before that, the server sends it no requests.
+    ready: SetOnce<()>,
     /// The keepalive pings, while a notification stream is open.
     keepalive: Mutex<Option<ServerKeepaliveTask>>,
-    /// True once the client missed its pings.
-    is_gone: watch::Sender<bool>,
+    /// Set once the client missed its pings.
+    gone: SetOnce<()>,
     /// Reports the end of the session.
     _observed: ObservedSession,
 }
@@ -127,17 +127,18 @@ impl InitializedClient {
             requests: table,
             notifier: telling,
             request_ended: Notify::new(),
-            is_ready: watch::Sender::new(false),
+            ready: SetOnce::new(),
             keepalive: Mutex::default(),
-            is_gone: watch::Sender::new(false),
+            gone: SetOnce::new(),
             _observed: observed,
         };
         Ok((Arc::new(legacy), answer))
     }
 
-    /// Marks the handshake as complete, for a session that an earlier process opened.
+    /// Marks the handshake as complete: after `notifications/initialized`, or in a session that an earlier process opened.
     pub(crate) fn set_ready(&self) {
-        self.is_ready.send_replace(true);
+        // A client may send `notifications/initialized` again.
+        let _ = self.ready.set(());
     }
 
     /// Returns the negotiated revision.
@@ -373,7 +374,7 @@ impl InitializedClient {
 
     fn handle_notification(&self, method: &str, params: Option<&Json>) {
         match method {
-            initialize::INITIALIZED => drop(self.is_ready.send_replace(true)),
+            initialize::INITIALIZED => self.set_ready(),
             notifications::CANCELLED => self.handle_cancelled(params),
             _ => {}
         }
@@ -445,20 +446,19 @@ impl InitializedClient {
             witness.missed_pings(caller, transport, unheard);
         }
         if unheard.disconnects {
-            self.is_gone.send_replace(true);
+            let _ = self.gone.set(());
             self.close();
         }
     }
 
     /// Returns whether the client counts as gone after missed pings.
     pub(crate) fn is_gone(&self) -> bool {
-        *self.is_gone.borrow()
+        self.gone.initialized()
     }
 
     /// Waits until the client counts as gone after missed pings.
     pub(crate) async fn wait_until_gone(&self) {
-        // The sender is part of `self`, so the channel never closes.
-        let _ = self.is_gone.subscribe().wait_for(|gone| *gone).await;
+        self.gone.wait().await;
     }
 
     fn keepalive(&self) -> MutexGuard<'_, Option<ServerKeepaliveTask>> {
@@ -511,14 +511,13 @@ impl InitializedClient {
 
     /// Waits up to [`READY_TIMEOUT`] for the end of the handshake.
     async fn wait_until_ready(&self) -> Result<(), Error> {
-        let mut ready = self.is_ready.subscribe();
-        match timeout(READY_TIMEOUT, ready.wait_for(|ready| *ready)).await {
-            Ok(Ok(_)) => Ok(()),
-            _ => Err(Error::new(
+        let waited = timeout(READY_TIMEOUT, self.ready.wait()).await;
+        waited.copied().map_err(|_| {
+            Error::new(
                 ErrorKind::Upstream,
                 "the client cannot receive requests: it has not sent notifications/initialized",
-            )),
-        }
+            )
+        })
     }
 
     fn requests(&self) -> MutexGuard<'_, RequestTable<ClientResponseSender, RequestWork>> {

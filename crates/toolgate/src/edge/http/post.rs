@@ -271,7 +271,9 @@ impl StatelessPost {
     }
 
     /// Handles `subscriptions/listen`. It runs long, so its future has no space for a call.
-    fn listen(self) -> BoxFuture<'static, OutgoingFrame> {
+    fn listen(mut self) -> BoxFuture<'static, OutgoingFrame> {
+        // No call of this stream reads them, and the headers would keep a read buffer of hyper alive.
+        self.context.transport_parts = None;
         Box::pin(async move {
             let params = self.params.as_ref();
             let told =

@@ -4,7 +4,7 @@ use super::peer::{NEWEST_REVISION, Peer};
 use http::Request;
 use http_body_util::{BodyExt, Full};
 use serde_json::{Value, json};
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 use toolgate::{
     Caller, Cx, Error, Server,
     core::ErrorKind,
@@ -201,4 +201,28 @@ async fn a_layer_can_require_a_header() {
     headers.push(("x-tenant", "acme"));
     let (reply, _) = post(&endpoint, &headers, &stateless_call("show")).await;
     assert_eq!(text(&reply), shown("none"));
+}
+
+/// The headers of a request are parts of a buffer of hyper, so each open stream would keep this buffer alive.
+#[tokio::test]
+async fn an_open_notification_stream_does_not_keep_the_parts_of_its_request() {
+    let headers = [
+        ("mcp-protocol-version", NEWEST_REVISION),
+        ("mcp-method", "subscriptions/listen"),
+    ];
+    let mut body = stateless_call("show");
+    body["method"] = json!("subscriptions/listen");
+    body["params"]["notifications"] = json!({"toolsListChanged": true});
+    let mut request = request("/mcp", &headers, &body);
+    let kept = Arc::new(());
+    request.extensions_mut().insert(kept.clone());
+    let response = endpoint().handle(Caller::new("ann"), request).await;
+    assert_eq!(response.headers()["content-type"], "text/event-stream");
+    let mut stream = response.into_body();
+    let mut text = String::new();
+    while !text.contains("acknowledged") {
+        let frame = stream.frame().await.unwrap().unwrap();
+        text += std::str::from_utf8(frame.data_ref().unwrap()).unwrap();
+    }
+    assert_eq!(Arc::strong_count(&kept), 1, "{text}");
 }
