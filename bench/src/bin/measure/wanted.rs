@@ -17,9 +17,11 @@ pub enum Wanted {
 }
 
 /// The most that a start may take against bare, in time to the first list.
-const COLD: f64 = 1.4;
-/// The most bytes of an idle session, and of an idle stream.
-const IDLE: (f64, f64) = (4096.0, 16384.0);
+const COLD: f64 = 1.8;
+/// The most bytes of an idle session.
+const IDLE_SESSION: f64 = 1536.0;
+/// The most bytes of an idle stream more than one of bare.
+const IDLE_STREAM: f64 = 3072.0;
 
 impl Wanted {
     fn words(&self) -> String {
@@ -75,7 +77,11 @@ pub fn lines(rows: &[Row], sizes: &[Size]) -> Vec<String> {
     let ours = rows.iter().filter(|row| row.peer.is_standard());
     let wishes = ours.flat_map(|row| row.load.wanted.iter().map(move |wanted| (row, wanted)));
     let mut lines: Vec<String> = wishes
-        .map(|(row, wanted)| line(row.load.title, &wanted.words(), wanted.outcome(row, rows)))
+        .map(|(row, wanted)| {
+            let role = if row.load.client { "client: " } else { "" };
+            let title = format!("{role}{}", row.load.title);
+            line(&title, &wanted.words(), wanted.outcome(row, rows))
+        })
         .collect();
     let bare = sizes.iter().find(|size| size.peer.name == "bare");
     for size in sizes.iter().filter(|size| size.peer.is_standard()) {
@@ -84,14 +90,22 @@ pub fn lines(rows: &[Row], sizes: &[Size]) -> Vec<String> {
         let outcome = cold.map(|cold| (format!("{cold:.2}"), cold <= COLD));
         let words = format!("{COLD} of the time of bare at most");
         lines.push(line("start to the first list", &words, outcome));
-        let kib = |most: f64| format!("{:.0} KiB at most", most / 1024.0);
-        let of = |bytes: f64, most: f64| (format!("{:.1} KiB", bytes / 1024.0), bytes <= most);
-        let session = size.idle.map(|idle| of(idle.0, IDLE.0));
-        lines.push(line("an idle session", &kib(IDLE.0), session));
-        let stream = size.idle.map(|idle| of(idle.1, IDLE.1));
-        lines.push(line("an idle stream", &kib(IDLE.1), stream));
+        let session = size
+            .idle
+            .map(|(session, _)| (kib(session), session <= IDLE_SESSION));
+        let words = format!("{} at most", kib(IDLE_SESSION));
+        lines.push(line("an idle session", &words, session));
+        let stream = size.idle.zip(bare.and_then(|bare| bare.idle));
+        let stream = stream.map(|((_, ours), (_, bare))| (kib(ours), ours - bare <= IDLE_STREAM));
+        let words = format!("{} more than bare at most", kib(IDLE_STREAM));
+        lines.push(line("an idle stream", &words, stream));
     }
     lines
+}
+
+/// Returns a number of bytes in KiB.
+fn kib(bytes: f64) -> String {
+    format!("{:.1} KiB", bytes / 1024.0)
 }
 
 fn line(title: &str, words: &str, outcome: Option<(String, bool)>) -> String {

@@ -22,7 +22,7 @@ const ECHO: Load = Load {
     timed: 20_000,
     counted: 1000,
     audited: false,
-    wanted: &[Instructions(35e3), Ratio(0.50)],
+    wanted: &[Instructions(28e3), Ratio(0.50)],
 };
 
 /// An echo of 16 bytes over HTTP, one connection.
@@ -31,7 +31,7 @@ const HTTP: Load = Load {
     title: "echo over HTTP, 1 connection",
     http: true,
     timed: 10_000,
-    wanted: &[Instructions(65e3), Ratio(0.65)],
+    wanted: &[Ratio(0.70)],
     ..ECHO
 };
 
@@ -39,7 +39,7 @@ const HTTP: Load = Load {
 const CLIENT: Load = Load {
     name: "client-echo",
     client: true,
-    wanted: &[],
+    wanted: &[Instructions(40e3)],
     ..ECHO
 };
 
@@ -53,7 +53,7 @@ pub const WORKLOADS: [Load; 21] = [
         timed: 30_000,
         counted: 2000,
         audited: true,
-        wanted: &[Ratio(0.40), SystemCalls(0.3)],
+        wanted: &[Ratio(0.45), SystemCalls(0.3)],
         ..ECHO
     },
     Load {
@@ -76,14 +76,14 @@ pub const WORKLOADS: [Load; 21] = [
         title: "echo over HTTP, 32 connections",
         flight: 32,
         timed: 20_000,
-        wanted: &[Ratio(0.55)],
+        wanted: &[Ratio(0.50)],
         ..HTTP
     },
     Load {
         name: "http-2025",
         title: "echo over HTTP, session of 2025-11-25, 1 connection",
         sessions: 1,
-        wanted: &[Instructions(60e3), Ratio(0.65)],
+        wanted: &[Ratio(0.60)],
         ..HTTP
     },
     Load {
@@ -92,7 +92,7 @@ pub const WORKLOADS: [Load; 21] = [
         sessions: 1,
         flight: 32,
         timed: 20_000,
-        wanted: &[Ratio(0.55)],
+        wanted: &[Ratio(0.47)],
         ..HTTP
     },
     Load {
@@ -121,7 +121,7 @@ pub const WORKLOADS: [Load; 21] = [
         secrets: false,
         timed: 500,
         counted: 40,
-        wanted: &[Instructions(2.4e6)],
+        wanted: &[Ratio(0.85)],
         ..ECHO
     },
     Load {
@@ -180,6 +180,7 @@ pub const WORKLOADS: [Load; 21] = [
         flight: 64,
         timed: 30_000,
         audited: true,
+        wanted: &[],
         ..CLIENT
     },
     Load {
@@ -187,6 +188,7 @@ pub const WORKLOADS: [Load; 21] = [
         title: "echo over HTTP, 1 connection",
         http: true,
         timed: 10_000,
+        wanted: &[],
         ..CLIENT
     },
     Load {
@@ -196,6 +198,7 @@ pub const WORKLOADS: [Load; 21] = [
         lists: true,
         timed: 100,
         counted: 20,
+        wanted: &[],
         ..CLIENT
     },
 ];
