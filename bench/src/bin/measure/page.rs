@@ -42,7 +42,7 @@ impl Size {
             format!("{list:.2} ms | {call:.2} ms")
         });
         let idle = self.idle.map_or("– | –".to_owned(), |(session, stream)| {
-            format!("{:.1} KiB | {:.1} KiB", session / 1024.0, stream / 1024.0)
+            format!("{} | {}", kib(session), kib(stream))
         });
         format!("| {} | {cold} | {idle} |", self.peer.name)
     }
@@ -109,6 +109,11 @@ pub fn thousands(count: f64) -> String {
         n if n >= 1e6 => format!("{:.2} M", n / 1e6),
         n => format!("{:.1} k", n / 1e3),
     }
+}
+
+/// A number of bytes in KiB.
+pub fn kib(bytes: f64) -> String {
+    format!("{:.1} KiB", bytes / 1024.0)
 }
 
 /// Markers of each section; `measure` writes the text between them.

@@ -150,6 +150,11 @@ impl Peer {
         self.ours && !self.audit && !self.confirm
     }
 
+    /// Returns whether it is the minimal implementation, with which the others are compared.
+    pub fn is_bare(&self) -> bool {
+        self.name == BARE.name
+    }
+
     /// Returns whether it supports a load.
     pub fn takes(&self, load: &Load) -> bool {
         if self.client != load.client || (self.confirm && load.name != "client-echo") {
@@ -163,7 +168,7 @@ impl Peer {
         let logs = !self.audit || load.audited;
         // What is ours alone is beside bare only; the tools of the server of rmcp are one.
         let standard = load.tools == 0 && load.secrets && load.layers == 0;
-        let fits = self.ours || self.client || self.name == "bare" || standard;
+        let fits = self.ours || self.client || self.is_bare() || standard;
         logs && fits && (!load.http || self.http.is_some())
     }
 

@@ -1,6 +1,6 @@
 //! Performance goals of our server, and whether it reaches them.
 
-use crate::page::{Row, Size, thousands};
+use crate::page::{Row, Size, kib, thousands};
 
 /// One wish for a workload.
 pub enum Wanted {
@@ -18,10 +18,10 @@ pub enum Wanted {
 
 /// The most that a start may take against bare, in time to the first list.
 const COLD: f64 = 1.8;
-/// The most bytes of an idle session.
-const IDLE_SESSION: f64 = 1536.0;
-/// The most bytes of an idle stream more than one of bare.
-const IDLE_STREAM: f64 = 3072.0;
+/// Most memory of an idle session.
+const IDLE_SESSION_BYTES: f64 = 1536.0;
+/// Most memory that an idle stream takes in addition to one of bare.
+const IDLE_STREAM_EXTRA_BYTES: f64 = 3072.0;
 
 impl Wanted {
     fn words(&self) -> String {
@@ -83,7 +83,7 @@ pub fn lines(rows: &[Row], sizes: &[Size]) -> Vec<String> {
             line(&title, &wanted.words(), wanted.outcome(row, rows))
         })
         .collect();
-    let bare = sizes.iter().find(|size| size.peer.name == "bare");
+    let bare = sizes.iter().find(|size| size.peer.is_bare());
     for size in sizes.iter().filter(|size| size.peer.is_standard()) {
         let against = |bare: &Size| Some(size.cold?.0 / bare.cold?.0);
         let cold = bare.and_then(against);
@@ -92,20 +92,16 @@ pub fn lines(rows: &[Row], sizes: &[Size]) -> Vec<String> {
         lines.push(line("start to the first list", &words, outcome));
         let session = size
             .idle
-            .map(|(session, _)| (kib(session), session <= IDLE_SESSION));
-        let words = format!("{} at most", kib(IDLE_SESSION));
+            .map(|(session, _)| (kib(session), session <= IDLE_SESSION_BYTES));
+        let words = format!("{} at most", kib(IDLE_SESSION_BYTES));
         lines.push(line("an idle session", &words, session));
         let stream = size.idle.zip(bare.and_then(|bare| bare.idle));
-        let stream = stream.map(|((_, ours), (_, bare))| (kib(ours), ours - bare <= IDLE_STREAM));
-        let words = format!("{} more than bare at most", kib(IDLE_STREAM));
+        let stream = stream
+            .map(|((_, ours), (_, bare))| (kib(ours), ours - bare <= IDLE_STREAM_EXTRA_BYTES));
+        let words = format!("{} more than bare at most", kib(IDLE_STREAM_EXTRA_BYTES));
         lines.push(line("an idle stream", &words, stream));
     }
     lines
-}
-
-/// Returns a number of bytes in KiB.
-fn kib(bytes: f64) -> String {
-    format!("{:.1} KiB", bytes / 1024.0)
 }
 
 fn line(title: &str, words: &str, outcome: Option<(String, bool)>) -> String {

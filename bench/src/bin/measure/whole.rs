@@ -112,9 +112,7 @@ impl Whole {
             let size = Size {
                 peer,
                 cold: self.clock.then(|| two("cold")).flatten(),
-                idle: (peer.ours || peer.name == "bare")
-                    .then(|| two("idle"))
-                    .flatten(),
+                idle: (peer.ours || peer.is_bare()).then(|| two("idle")).flatten(),
             };
             println!("{}", size.line());
             size

@@ -112,15 +112,16 @@ impl KeywordSearch {
         let mut found = pairs.filter(|(_, pair)| self.pairs.contains(pair_without_case(**pair)));
         found.any(|(nth, pair)| {
             let at = nth * pair.len();
-            self.is_match(text, at, &mut enough)
+            self.visit_at(text, at, &mut enough)
                 || at
                     .checked_sub(1)
-                    .is_some_and(|before| self.is_match(text, before, &mut enough))
+                    .is_some_and(|before| self.visit_at(text, before, &mut enough))
         })
     }
 
-    /// Looks up the anchor at an offset of the text. Returns whether `enough` returned true for one of its keywords.
-    fn is_match(
+    /// Calls `enough` for each keyword whose anchor is at an offset of the text, until it returns true. Returns whether it
+    /// did.
+    fn visit_at(
         &self,
         text: &[u8],
         at: usize,
