@@ -102,13 +102,11 @@ const commands = {
     const button = card.locator('[data-act=approve]:enabled');
     await button.waitFor();
     const label = await button.innerText();
-    const error = card.locator('.error:visible').first();
-    const stale = await error.count();
     await button.click();
-    // The error of an attempt before goes away once this one begins.
-    if (stale) await error.waitFor({ state: 'hidden', timeout: 5000 }).catch(() => {});
-    const done = [card.waitFor({ state: 'detached' }), card.and(page.locator('.sent')).waitFor()].map(one => one.then(() => null));
-    return { label, error: await Promise.race([...done, error.innerText()]).catch(() => null) };
+    // The card is busy from the click until the decision has been answered, and then says the error or goes away.
+    await page.locator(`[data-detail="${id}"][aria-busy=true]`).waitFor({ state: 'detached' });
+    const errors = await card.locator('.error:visible').allInnerTexts();
+    return { label, error: errors[0] ?? null };
   },
   async deny({ who, id }) {
     const { page } = people.get(who);

@@ -90,6 +90,7 @@ function pick(id) {
 function setRange(id) {
   mode = id;
   past = null;
+  markBusy(id !== "live");
   for (const b of ranges) attr(b, "aria-pressed", String(b.dataset.range === id));
   attr(pause, "hidden", id !== "live");
   // The index of the audit log has names, and no contents.
@@ -99,6 +100,9 @@ function setRange(id) {
   brushed(null);
   chart.clear();
 }
+
+/** Says whether rows of the audit log are still to come. */
+const markBusy = (on) => attr(list.node, "aria-busy", on ? "true" : null);
 
 /** The question that the filters and the selection of a time make. */
 function pastQuestion() {
@@ -155,6 +159,7 @@ function drawPast() {
   }
   shown = past.calls;
   list.set(shown);
+  markBusy(past.loading || past.behind);
   attr(totals, "hidden", true);
   attr(list.node, "hidden", !shown.length);
   attr(none, "hidden", shown.length > 0);

@@ -111,13 +111,13 @@ function select(id) {
 
 const groupOf = (id) => [...state.pending.values()].filter((p) => p.connected && "group " + shapeOf(p) === id).sort(byTime);
 
-let lookedAt = null;
-/** Tells the others which request this page shows. */
+let lookedAt = null, told = Promise.resolve();
+/** Tells the others which request this page shows. Two messages on two connections could change their order, so one waits for the other. */
 function look(id) {
   const shown = id && state.pending.has(id) && !document.hidden && !root.hidden ? id : "";
   if (shown === lookedAt || !state.page) return;
   lookedAt = shown;
-  post("/console/api/requests/look", { page: state.page, id: shown });
+  told = told.then(() => post("/console/api/requests/look", { page: state.page, id: shown }));
 }
 document.addEventListener("visibilitychange", () => look(selected));
 on("hidden", (page) => { if (page === "inbox") look(null); });

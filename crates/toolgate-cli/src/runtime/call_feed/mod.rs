@@ -44,6 +44,8 @@ pub(crate) struct CallFeed {
     /// Registry of running calls, through which the operator stops them.
     pub(crate) canceller: CallCanceller,
     feed: broadcast::Sender<ConsoleEvent>,
+    /// Held while an event is built and sent, so that an older state cannot follow a newer one.
+    send_order: Mutex<()>,
     /// Details of the failure that was printed last.
     last_printed: Mutex<Option<OperatorDetail>>,
 }
@@ -58,6 +60,7 @@ impl CallFeed {
             catalogs: Mutex::default(),
             canceller: CallCanceller::default(),
             feed: broadcast::Sender::new(MAX_QUEUED_EVENTS),
+            send_order: Mutex::default(),
             last_printed: Mutex::default(),
         }
     }
@@ -95,6 +98,10 @@ impl CallFeed {
     /// Sends an event to the console. Builds its data only if the feed has a subscriber.
     pub(crate) fn send_with(&self, name: &'static str, value: impl FnOnce() -> Value) {
         if self.is_watched() {
+            let _order = self
+                .send_order
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
             self.send(name, &value());
         }
     }
@@ -278,5 +285,42 @@ impl CallObserver for CallFeed {
                 event_log::emit(call.end_event());
             }
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::{
+        sync::{
+            Barrier,
+            atomic::{AtomicU64, Ordering},
+        },
+        thread,
+    };
+
+    #[test]
+    fn an_older_state_never_follows_a_newer_one() {
+        let feed = CallFeed::new(0);
+        let (state, barrier) = (AtomicU64::new(0), Barrier::new(2));
+        for _ in 0..500 {
+            let mut events = feed.subscribe();
+            let change = || {
+                barrier.wait();
+                state.fetch_add(1, Ordering::SeqCst);
+                feed.send_with("presence", || {
+                    let now = state.load(Ordering::SeqCst);
+                    thread::yield_now();
+                    now.into()
+                });
+            };
+            thread::scope(|scope| {
+                scope.spawn(change);
+                scope.spawn(change);
+            });
+            events.try_recv().unwrap();
+            let last = events.try_recv().unwrap();
+            assert_eq!(last.1, state.load(Ordering::SeqCst).to_string());
+        }
     }
 }

@@ -43,7 +43,10 @@ fn pages(request: &str, destructive: &str) -> Vec<(&'static str, Value)> {
         ),
         (
             "calls-past",
-            json!([click("#view-calls [data-range='24h']"), see("[data-call]")]),
+            json!([
+                click("#view-calls [data-range='24h']"),
+                see("#view-calls .calls:not([aria-busy]) [data-call]"),
+            ]),
         ),
         (
             "call",

@@ -115,6 +115,7 @@ fn many_calls_tools_and_requests_leave_the_console_usable() {
         (waiting.count() == counts.requests).then_some(())
     });
     let steps = json!([
+        {"do": "see", "at": "#link[data-link=live]"},
         {"do": "go", "to": "#/inbox"},
         {"do": "usable", "at": "[data-requests]"},
         {"do": "go", "to": "#/tools"},
