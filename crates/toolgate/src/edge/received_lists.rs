@@ -3,10 +3,10 @@
 use super::ProtocolServer;
 use std::{
     hash::{BuildHasher, RandomState},
-    sync::{Arc, LazyLock},
+    sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
-use tokio::sync::watch;
+use tokio::sync::Notify;
 use toolgate_core::{Caller, Catalog, Item, ItemKind, ListRequest, StartWait};
 
 /// Time for which a change waits for list responses in flight to the client.
@@ -18,7 +18,9 @@ type ListDigest = u64;
 /// The lists that one client received last.
 #[derive(Debug, Default)]
 pub(crate) struct ReceivedLists {
-    kinds: watch::Sender<[ReceivedList; ItemKind::ALL.len()]>,
+    kinds: Mutex<[ReceivedList; ItemKind::ALL.len()]>,
+    /// Wakes those who wait for the requests in flight.
+    answered: Notify,
 }
 
 #[derive(Debug, Default)]
@@ -45,7 +47,7 @@ pub(crate) struct ReportedLists([Option<(u64, ListDigest)>; ItemKind::ALL.len()]
 impl ReceivedLists {
     /// Registers a list request.
     pub(crate) fn begin_request(&self, kind: ItemKind) -> ListRequestGuard<'_> {
-        self.update(kind, |list| list.in_flight += 1);
+        self.lock()[kind as usize].in_flight += 1;
         ListRequestGuard { lists: self, kind }
     }
 
@@ -83,8 +85,7 @@ impl ReceivedLists {
         told: &mut ReportedLists,
     ) -> bool {
         let at = kind as usize;
-        let mut kinds = self.kinds.subscribe();
-        let answered = kinds.wait_for(|kinds| kinds[at].in_flight == 0);
+        let answered = self.wait_until_answered(at);
         // A client with many requests in flight may have one of them pending at any time.
         if tokio::time::timeout(MAX_LIST_WAIT, answered).await.is_err() {
             return true;
@@ -95,7 +96,7 @@ impl ReceivedLists {
             return true;
         };
         let now = list_digest(&listed);
-        let kinds = self.kinds.borrow();
+        let kinds = self.lock();
         let list = &kinds[at];
         let since = told.0[at].map_or(0, |(answer, _)| answer);
         let differs = match (list.last_digest, told.0[at]) {
@@ -108,26 +109,37 @@ impl ReceivedLists {
         differs
     }
 
-    fn update(&self, kind: ItemKind, change: impl FnOnce(&mut ReceivedList)) {
-        self.kinds
-            .send_modify(|kinds| change(&mut kinds[kind as usize]));
+    /// Waits until no request for this list is in flight.
+    async fn wait_until_answered(&self, at: usize) {
+        loop {
+            // It is woken from here on, even before it is polled.
+            let answered = self.answered.notified();
+            if self.lock()[at].in_flight == 0 {
+                return;
+            }
+            answered.await;
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, [ReceivedList; ItemKind::ALL.len()]> {
+        self.kinds.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl ListRequestGuard<'_> {
     /// Records that the client receives this list, from its first page.
     pub(crate) fn record(&self, listed: &Catalog) {
-        let print = list_digest(listed);
-        self.lists.update(self.kind, |list| {
-            list.answers += 1;
-            list.last_digest = Some(print);
-        });
+        let digest = list_digest(listed);
+        let list = &mut self.lists.lock()[self.kind as usize];
+        list.answers += 1;
+        list.last_digest = Some(digest);
     }
 }
 
 impl Drop for ListRequestGuard<'_> {
     fn drop(&mut self) {
-        self.lists.update(self.kind, |list| list.in_flight -= 1);
+        self.lists.lock()[self.kind as usize].in_flight -= 1;
+        self.lists.answered.notify_waiters();
     }
 }
 

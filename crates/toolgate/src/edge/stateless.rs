@@ -255,7 +255,7 @@ pub(crate) async fn listen(
                     }
                     None => over = true,
                 },
-                lists = Box::pin(outdated_lists(server, context, &pending, &mut told)), if !pending.is_empty() => {
+                lists = async { Box::pin(outdated_lists(server, context, &pending, &mut told)).await }, if !pending.is_empty() => {
                     pending.clear();
                     let changed = ChangeSet::of_lists(lists);
                     Box::pin(send_changes(changed, id, outlet)).await;
