@@ -184,7 +184,7 @@ async fn dispatch_request(
             answer.map(RequestResult::Json)
         }
         method::LISTEN => {
-            let told = Box::pin(listen(server, context, id, params, outlet)).await;
+            let told = Box::pin(listen(server, context, id, params.cloned(), outlet)).await;
             told.map(RequestResult::Json)
         }
         used if skills::is_method(server, used) => {
@@ -233,12 +233,12 @@ async fn outdated_lists(
 }
 
 /// Handles `subscriptions/listen`: sends the acknowledgement, then notifications until the stream ends. A stream mostly
-/// waits, so rare steps are boxed.
+/// waits, so rare steps are boxed, and it keeps no parameters.
 pub(crate) async fn listen(
     server: &ProtocolServer,
     context: &RequestContext,
     id: &Id,
-    params: Option<&Json>,
+    params: Option<Json>,
     outlet: &Responder,
 ) -> Result<Json, RpcError> {
     let (mut changes, of_tasks) = Box::pin(subscribe(server, context, id, params, outlet)).await?;
@@ -249,7 +249,8 @@ pub(crate) async fn listen(
             tokio::select! {
                 changed = changes.next(), if !over => match changed {
                     Some(changed) => {
-                        let mut changed = changes::merge_following(changed, &mut changes).await;
+                        let merged = Box::pin(changes::merge_following(changed, &mut changes));
+                        let mut changed = merged.await;
                         add_pending(&mut pending, std::mem::take(&mut changed.lists));
                         Box::pin(send_changes(changed, id, outlet)).await;
                     }
@@ -302,10 +303,11 @@ async fn subscribe(
     server: &ProtocolServer,
     context: &RequestContext,
     id: &Id,
-    params: Option<&Json>,
+    params: Option<Json>,
     outlet: &Responder,
 ) -> Result<(ChangeStream, tasks::TaskSubscription), RpcError> {
     let Some(filter) = params
+        .as_ref()
         .and_then(|p| p.get("notifications"))
         .filter(|f| f.kind() == JsonKind::Object)
     else {

@@ -274,8 +274,10 @@ impl StatelessPost {
     fn listen(mut self) -> BoxFuture<'static, OutgoingFrame> {
         // No call of this stream reads them, and the headers would keep a read buffer of hyper alive.
         self.context.transport_parts = None;
+        // The id is a part of the message, and would keep all of it alive.
+        self.id = Id::read(&self.id.json().detached()).unwrap_or(self.id);
         Box::pin(async move {
-            let params = self.params.as_ref();
+            let params = self.params.take();
             let told =
                 stateless::listen(&self.server, &self.context, &self.id, params, &self.outlet)
                     .await;
