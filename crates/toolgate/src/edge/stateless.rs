@@ -220,15 +220,15 @@ async fn outdated_lists(
     server: &ProtocolServer,
     context: &RequestContext,
     changed: &[ItemKind],
-    told: &mut ReportedLists,
+    told: Option<&mut ReportedLists>,
 ) -> Vec<ItemKind> {
-    match &context.received_lists {
-        Some(received) => {
+    match (&context.received_lists, told) {
+        (Some(received), Some(told)) => {
             received
                 .outdated(server, &context.caller, changed, told)
                 .await
         }
-        None => changed.to_vec(),
+        _ => changed.to_vec(),
     }
 }
 
@@ -243,7 +243,9 @@ pub(crate) async fn listen(
 ) -> Result<Json, RpcError> {
     let (mut changes, of_tasks) = Box::pin(subscribe(server, context, id, params, outlet)).await?;
     let telling = async {
-        let (mut told, mut pending) = (ReportedLists::default(), Vec::new());
+        let known = context.received_lists.as_ref();
+        let mut told = known.map(|_| Box::<ReportedLists>::default());
+        let mut pending = Vec::new();
         let mut over = false;
         loop {
             tokio::select! {
@@ -256,7 +258,7 @@ pub(crate) async fn listen(
                     }
                     None => over = true,
                 },
-                lists = async { Box::pin(outdated_lists(server, context, &pending, &mut told)).await }, if !pending.is_empty() => {
+                lists = async { Box::pin(outdated_lists(server, context, &pending, told.as_deref_mut())).await }, if !pending.is_empty() => {
                     pending.clear();
                     let changed = ChangeSet::of_lists(lists);
                     Box::pin(send_changes(changed, id, outlet)).await;

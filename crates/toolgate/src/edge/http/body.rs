@@ -382,6 +382,10 @@ impl SseBodyStream {
             return Poll::Ready(None);
         }
         if let Some(first) = self.first.pop_front() {
+            if self.first.is_empty() {
+                // A stream mostly waits: it keeps no memory for what it sent.
+                self.first = VecDeque::new();
+            }
             return Poll::Ready(Some(first));
         }
         if self.has_ended {
