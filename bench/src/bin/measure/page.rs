@@ -5,7 +5,7 @@ use crate::{
     peer::Peer,
     wanted,
 };
-use std::{fs, io, process::Command};
+use std::{fs, io, path::Path, process::Command};
 
 /// Results of one peer.
 pub struct Row {
@@ -136,7 +136,7 @@ pub fn write_measured(path: &str, section: &str, text: &str) -> io::Result<()> {
 
 /// The tables in turn, each under its words.
 fn table(rows: &[Row], sizes: &[Size]) -> String {
-    let mut text = occasion();
+    let mut text = occasion(&std::env::current_exe().unwrap_or_default());
     put(
         &mut text,
         "Goals for Toolgate. A measured share of the calls/s is the median of the rounds:",
@@ -165,13 +165,14 @@ fn table(rows: &[Row], sizes: &[Size]) -> String {
     text
 }
 
-/// Says when, where and with which build it was measured.
-pub fn occasion() -> String {
+/// Says when, where and with which build of the measured program it was measured.
+pub fn occasion(program: &Path) -> String {
+    let folder = program.parent().and_then(|folder| folder.file_name());
     format!(
         "\nMeasured {} on {}; profile `{}`.\n",
         said("date", &["-u", "+%F"]),
         machine(),
-        profile(),
+        folder.unwrap_or_default().to_string_lossy(),
     )
 }
 
@@ -191,13 +192,6 @@ fn put(text: &mut String, words: &str, head: &str, rows: Vec<String>) {
     if !rows.is_empty() {
         *text += &format!("\n{words}\n\n{head}\n{}\n", rows.join("\n"));
     }
-}
-
-/// Returns the build profile of this program, which all programs share.
-fn profile() -> String {
-    let here = std::env::current_exe().unwrap_or_default();
-    let folder = here.parent().and_then(|folder| folder.file_name());
-    folder.unwrap_or_default().to_string_lossy().into_owned()
 }
 
 /// The kind of machine, no more.

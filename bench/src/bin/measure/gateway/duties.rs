@@ -1,6 +1,6 @@
 //! Cost of each check of a call: all that the config can turn off is off, and then each one is on alone.
 
-use super::trial::Trial;
+use super::{process, trial::Trial};
 use crate::{
     apart,
     page::{occasion, thousands, write_measured},
@@ -386,6 +386,10 @@ const HEAD: &str = "| on | off with | instructions, 16 bytes | more | instructio
 /// Puts the table into the page.
 pub fn write(path: &str, rows: &[DutyRow]) -> io::Result<()> {
     let lines: Vec<String> = rows.iter().map(|row| row.line(rows)).collect();
-    let text = format!("{}\n{HEAD}\n{}\n\n", occasion(), lines.join("\n"));
+    let text = format!(
+        "{}\n{HEAD}\n{}\n\n",
+        occasion(&process::program()),
+        lines.join("\n")
+    );
     write_measured(path, "measured checks", &text)
 }

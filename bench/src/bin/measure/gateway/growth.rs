@@ -244,6 +244,10 @@ pub fn write(path: &str, rows: &[GrowthRow]) -> io::Result<()> {
         .iter()
         .map(|row| row.line(smallest(row).unwrap_or(row)));
     let lines: Vec<String> = lines.collect();
-    let text = format!("{}\n{HEAD}\n{}\n\n", occasion(), lines.join("\n"));
+    let text = format!(
+        "{}\n{HEAD}\n{}\n\n",
+        occasion(&process::program()),
+        lines.join("\n")
+    );
     write_measured(path, "measured growth", &text)
 }

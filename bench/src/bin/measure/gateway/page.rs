@@ -1,6 +1,6 @@
 //! Tables of the gateway on the page.
 
-use super::{GatewayRow, Timing};
+use super::{GatewayRow, Timing, process};
 use crate::page::{occasion, thousands, write_measured};
 use std::io;
 
@@ -17,7 +17,11 @@ pub fn write(path: &str, rows: &[GatewayRow]) -> io::Result<()> {
     write_measured(
         path,
         "measured",
-        &format!("{}\n{HEAD}\n{}\n\n", occasion(), lines.join("\n")),
+        &format!(
+            "{}\n{HEAD}\n{}\n\n",
+            occasion(&process::program()),
+            lines.join("\n")
+        ),
     )
 }
 

@@ -1,7 +1,10 @@
 //! Tables of the overload on the page.
 
 use super::{OverloadFigures, Refusal, Reply, StepFigures, WorkloadFigures};
-use crate::page::{occasion, write_measured};
+use crate::{
+    gateway::process,
+    page::{occasion, write_measured},
+};
 use std::{io, time::Duration};
 
 /// Columns of the steps.
@@ -28,7 +31,7 @@ pub fn write(path: &str, figures: &OverloadFigures) -> io::Result<()> {
     let refusals: Vec<String> = figures.refusals.iter().map(Refusal::line).collect();
     let text = format!(
         "{}\n{STEPS}\n{}\n\n{GOALS}\n{}\n{}\n\n",
-        occasion(),
+        occasion(&process::program()),
         lines(WorkloadFigures::steps),
         lines(WorkloadFigures::goals),
         refusals.join("\n"),
