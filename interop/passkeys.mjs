@@ -103,8 +103,8 @@ const commands = {
     await button.waitFor();
     const label = await button.innerText();
     await button.click();
-    // The card is busy from the click until the decision has been answered, and then says the error or goes away.
-    await page.locator(`[data-detail="${id}"][aria-busy=true]`).waitFor({ state: 'detached' });
+    // The card is busy from the click until the gateway answers. Then it shows the error or goes away.
+    await card.and(page.locator('[aria-busy=true]')).waitFor({ state: 'detached' });
     const errors = await card.locator('.error:visible').allInnerTexts();
     return { label, error: errors[0] ?? null };
   },

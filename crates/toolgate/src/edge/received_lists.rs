@@ -19,7 +19,7 @@ type ListDigest = u64;
 #[derive(Debug, Default)]
 pub(crate) struct ReceivedLists {
     kinds: Mutex<[ReceivedList; ItemKind::ALL.len()]>,
-    /// Wakes those who wait for the requests in flight.
+    /// Notified when a list request ends.
     answered: Notify,
 }
 
@@ -112,7 +112,7 @@ impl ReceivedLists {
     /// Waits until no request for this list is in flight.
     async fn wait_until_answered(&self, at: usize) {
         loop {
-            // It is woken from here on, even before it is polled.
+            // `notify_waiters` wakes this future from here on, even before its first poll.
             let answered = self.answered.notified();
             if self.lock()[at].in_flight == 0 {
                 return;

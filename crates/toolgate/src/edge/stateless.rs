@@ -5,7 +5,7 @@ use super::{
     call::{self, RequestContext},
     changes, lists,
     operation::ObservedOperation,
-    received_lists::{ReportedLists, add_pending},
+    received_lists::{ReceivedLists, ReportedLists, add_pending},
     responder::{OutgoingFrame, Responder, log_level_rank},
     response::{self, RequestResult},
     skills, tasks,
@@ -220,15 +220,15 @@ async fn outdated_lists(
     server: &ProtocolServer,
     context: &RequestContext,
     changed: &[ItemKind],
-    told: Option<&mut ReportedLists>,
+    known: Option<&mut (&ReceivedLists, Box<ReportedLists>)>,
 ) -> Vec<ItemKind> {
-    match (&context.received_lists, told) {
-        (Some(received), Some(told)) => {
+    match known {
+        Some((received, told)) => {
             received
                 .outdated(server, &context.caller, changed, told)
                 .await
         }
-        _ => changed.to_vec(),
+        None => changed.to_vec(),
     }
 }
 
@@ -243,8 +243,8 @@ pub(crate) async fn listen(
 ) -> Result<Json, RpcError> {
     let (mut changes, of_tasks) = Box::pin(subscribe(server, context, id, params, outlet)).await?;
     let telling = async {
-        let known = context.received_lists.as_ref();
-        let mut told = known.map(|_| Box::<ReportedLists>::default());
+        let received = context.received_lists.as_deref();
+        let mut known = received.map(|lists| (lists, Box::<ReportedLists>::default()));
         let mut pending = Vec::new();
         let mut over = false;
         loop {
@@ -258,7 +258,7 @@ pub(crate) async fn listen(
                     }
                     None => over = true,
                 },
-                lists = async { Box::pin(outdated_lists(server, context, &pending, told.as_deref_mut())).await }, if !pending.is_empty() => {
+                lists = async { Box::pin(outdated_lists(server, context, &pending, known.as_mut())).await }, if !pending.is_empty() => {
                     pending.clear();
                     let changed = ChangeSet::of_lists(lists);
                     Box::pin(send_changes(changed, id, outlet)).await;

@@ -1,9 +1,9 @@
 //! Cost of each check of a call: all that the config can turn off is off, and then each one is on alone.
 
-use super::{process, trial::Trial};
+use super::{page::table, trial::Trial};
 use crate::{
     apart,
-    page::{occasion, thousands, write_measured},
+    page::{thousands, write_measured},
 };
 use std::{collections::BTreeMap, fs, io, os::unix::fs::PermissionsExt, time::Duration};
 
@@ -386,10 +386,5 @@ const HEAD: &str = "| on | off with | instructions, 16 bytes | more | instructio
 /// Puts the table into the page.
 pub fn write(path: &str, rows: &[DutyRow]) -> io::Result<()> {
     let lines: Vec<String> = rows.iter().map(|row| row.line(rows)).collect();
-    let text = format!(
-        "{}\n{HEAD}\n{}\n\n",
-        occasion(&process::program()),
-        lines.join("\n")
-    );
-    write_measured(path, "measured checks", &text)
+    write_measured(path, "measured checks", &table(HEAD, &lines))
 }

@@ -1,12 +1,14 @@
 //! Growth: the cost of a call with more servers, tools, rules, sessions, audit records or grants.
 
 use super::{
-    audit_log, grants, process,
+    audit_log, grants,
+    page::table,
+    process,
     trial::{AUDIT, SERVER, Trial},
 };
 use crate::{
     apart,
-    page::{occasion, thousands, write_measured},
+    page::{thousands, write_measured},
 };
 use std::{fmt::Write as _, io, time::Duration};
 
@@ -244,10 +246,5 @@ pub fn write(path: &str, rows: &[GrowthRow]) -> io::Result<()> {
         .iter()
         .map(|row| row.line(smallest(row).unwrap_or(row)));
     let lines: Vec<String> = lines.collect();
-    let text = format!(
-        "{}\n{HEAD}\n{}\n\n",
-        occasion(&process::program()),
-        lines.join("\n")
-    );
-    write_measured(path, "measured growth", &text)
+    write_measured(path, "measured growth", &table(HEAD, &lines))
 }

@@ -14,15 +14,13 @@ pub fn write(path: &str, rows: &[GatewayRow]) -> io::Result<()> {
         rows.iter().filter(same).collect::<Vec<_>>()
     };
     let lines: Vec<String> = rows.iter().map(|row| row.in_table(&of_load(row))).collect();
-    write_measured(
-        path,
-        "measured",
-        &format!(
-            "{}\n{HEAD}\n{}\n\n",
-            occasion(&process::program()),
-            lines.join("\n")
-        ),
-    )
+    write_measured(path, "measured", &table(HEAD, &lines))
+}
+
+/// Returns a table of the gateway, below when and with which program it was measured.
+pub fn table(head: &str, lines: &[String]) -> String {
+    let occasion = occasion(&process::program());
+    format!("{occasion}\n{head}\n{}\n\n", lines.join("\n"))
 }
 
 impl GatewayRow {

@@ -155,7 +155,7 @@ export function requestView(id) {
     edit.disabled = stop || !whole || (whole.masked > 0 && exact === null);
     for (const b of [approve, ...panels.map((panel) => panel.go)]) b.disabled = stop || unread || untyped;
     node.classList.toggle("sent", asking || sent);
-    attr(node, "aria-busy", String(asking));
+    attr(node, "aria-busy", asking ? "true" : null);
     put(hint, stop || !whole ? "" : unread ? "Scroll through the long texts to their end, in one form of the arguments; then you can approve." : untyped ? "The server says that this tool destroys something: type its name to approve." : "");
     attr(node, "data-ready", approve.disabled ? "no" : "yes");
   }

@@ -111,13 +111,13 @@ function select(id) {
 
 const groupOf = (id) => [...state.pending.values()].filter((p) => p.connected && "group " + shapeOf(p) === id).sort(byTime);
 
-let lookedAt = null, told = Promise.resolve();
-/** Tells the others which request this page shows. Two messages on two connections could change their order, so one waits for the other. */
+let lookedAt = null, lastPost = Promise.resolve();
+/** Tells the others which request this page shows. Messages on two connections could arrive in the wrong order, so each waits for the one before. */
 function look(id) {
   const shown = id && state.pending.has(id) && !document.hidden && !root.hidden ? id : "";
   if (shown === lookedAt || !state.page) return;
   lookedAt = shown;
-  told = told.then(() => post("/console/api/requests/look", { page: state.page, id: shown }));
+  lastPost = lastPost.then(() => post("/console/api/requests/look", { page: state.page, id: shown }));
 }
 document.addEventListener("visibilitychange", () => look(selected));
 on("hidden", (page) => { if (page === "inbox") look(null); });

@@ -276,7 +276,6 @@ impl StatelessPost {
         self.context.transport_parts = None;
         // The id is a part of the message, and would keep all of it alive.
         self.id = Id::read(&self.id.json().detached()).unwrap_or(self.id);
-        self.method = String::new();
         Box::pin(async move {
             let params = self.params.take();
             let told =
