@@ -2,6 +2,7 @@
 
 mod argument_reads;
 mod evaluate;
+mod rule_texts;
 
 pub use argument_reads::ArgumentReads;
 
@@ -11,6 +12,7 @@ use crate::{
 };
 use argument_reads::RuleArgumentReads;
 use evaluate::RuleEvaluation;
+use rule_texts::RuleWithTexts;
 use std::{sync::Arc, time::SystemTime};
 use toolgate_core::{
     Call, Caller, Error, ErrorKind, Item, MaybeReady, Op, RefusalReason, Rule, RuleDecision,
@@ -85,7 +87,7 @@ impl AccessRule {
 /// approval.
 #[derive(Clone, Debug, Default)]
 pub struct AccessRules {
-    rules: Arc<[AccessRule]>,
+    rules: Arc<[RuleWithTexts]>,
     /// True if a rule may deny all calls of an item.
     has_hiding_rule: bool,
     default_action: Option<RuleAction>,
@@ -99,7 +101,7 @@ impl AccessRules {
         let hides = |rule: &AccessRule| rule.action == RuleAction::Deny && !rule.needs_call();
         AccessRules {
             has_hiding_rule: rules.iter().any(hides),
-            rules: rules.into(),
+            rules: rules.into_iter().map(RuleWithTexts::new).collect(),
             default_action: None,
             views: AccessViews::default(),
             at: None,
@@ -140,7 +142,8 @@ impl AccessRules {
                 names: rule.when.as_ref()?.argument_names(),
             })
         };
-        let rules = self.rules.iter().filter_map(reads);
+        let rules = self.rules.iter().map(|known| &known.rule);
+        let rules = rules.filter_map(reads);
         ArgumentReads {
             rules: rules.filter(|rule| !rule.names.is_empty()).collect(),
         }

@@ -1,11 +1,12 @@
 //! Evaluation of all access rules for one call or list entry.
 
-use super::{AccessRule, AccessRules, RuleAction};
+use super::{AccessRules, RuleAction, rule_texts::RuleWithTexts};
 use crate::{
     CelCondition, ConditionFacts,
     access::{matching::MatchingRules, names},
 };
 use serde_json::{Value, json};
+use std::borrow::Cow;
 use toolgate_core::{Call, Caller, Item, Op};
 
 /// Result of evaluating all rules.
@@ -25,9 +26,9 @@ const ALSO_MATCHED: &str = "also";
 /// Outcome of a rule whose condition did not hold.
 const NOT_MATCHED: &str = "passed";
 
-/// Result of one rule.
-enum RuleOutcome {
-    Applies(String),
+/// Result of one rule, and the reason.
+enum RuleOutcome<'a> {
+    Applies(Cow<'a, str>),
     Passes(String),
 }
 
@@ -58,31 +59,37 @@ impl AccessRules {
                 may_be_milder: false,
             };
         }
-        let matching = MatchingRules::of(&self.rules, item, uri, AccessRule::matches_item);
-        let of_caller = |rule: &&AccessRule| rule.callers.matches(caller);
-        let mut strictest: Option<(RuleAction, String)> = None;
+        let matching = MatchingRules::of(&self.rules, item, uri, |known, names| {
+            known.rule.matches_item(names)
+        });
+        let of_caller = |known: &&RuleWithTexts| known.rule.callers.matches(caller);
+        let mut strictest: Option<(&RuleWithTexts, Cow<'_, str>)> = None;
         let (mut others, mut late) = (Vec::new(), false);
-        for rule in matching.iter().filter(of_caller) {
-            if rule.needs_call() && call.is_none() {
-                late |= rule.action != RuleAction::Deny;
+        for known in matching.iter().filter(of_caller) {
+            let action = known.rule.action;
+            if known.rule.needs_call() && call.is_none() {
+                late |= action != RuleAction::Deny;
                 continue;
             }
-            match self.evaluate_rule(rule, caller, item, call) {
+            match self.evaluate_rule(known, caller, item, call) {
                 RuleOutcome::Passes(why) => others.push((NOT_MATCHED, why)),
                 RuleOutcome::Applies(why) => match &mut strictest {
-                    Some((then, _)) if *then >= rule.action => {
-                        others.push((ALSO_MATCHED, with_action(rule, &why)))
+                    Some((decided, _)) if decided.rule.action >= action => {
+                        others.push((ALSO_MATCHED, known.with_action(&why)))
                     }
-                    Some((then, decided)) => {
-                        others.push((ALSO_MATCHED, format!("{}: {decided}", action_name(*then))));
-                        (*then, *decided) = (rule.action, why);
+                    Some((decided, because)) => {
+                        others.push((ALSO_MATCHED, decided.with_action(because)));
+                        (*decided, *because) = (known, why);
                     }
-                    none => *none = Some((rule.action, why)),
+                    none => *none = Some((known, why)),
                 },
             }
         }
         let decided = strictest.is_some();
-        let (then, why) = strictest.unwrap_or_else(|| self.default_for(item));
+        let (then, why) = match strictest {
+            Some((known, why)) => (known.rule.action, why.into_owned()),
+            None => self.default_for(item),
+        };
         RuleEvaluation {
             action: then,
             why,
@@ -109,26 +116,26 @@ impl AccessRules {
         }
     }
 
-    fn evaluate_rule(
+    fn evaluate_rule<'a>(
         &self,
-        rule: &AccessRule,
+        known: &'a RuleWithTexts,
         caller: &Caller,
         item: &Item,
         call: Option<&Call>,
-    ) -> RuleOutcome {
-        let label = &rule.label;
+    ) -> RuleOutcome<'a> {
+        let rule = &known.rule;
         let Some(when) = &rule.when else {
-            return RuleOutcome::Applies(label.clone());
+            return RuleOutcome::Applies(known.applies());
         };
         // A condition that fails to evaluate disables an allow rule, and enables an ask or deny rule.
         match self.condition_holds(rule.action, when, caller, item, call) {
-            Ok(true) => RuleOutcome::Applies(format!("{label}: when {}", when.line())),
-            Ok(false) => RuleOutcome::Passes(format!("{label}: its condition is false")),
+            Ok(true) => RuleOutcome::Applies(known.applies()),
+            Ok(false) => RuleOutcome::Passes(format!("{}: its condition is false", rule.label)),
             Err(why) => {
-                let why = format!("{label}: its condition cannot be evaluated: {why}");
+                let why = format!("{}: its condition cannot be evaluated: {why}", rule.label);
                 match rule.action {
                     RuleAction::Allow => RuleOutcome::Passes(why),
-                    RuleAction::Ask | RuleAction::Deny => RuleOutcome::Applies(why),
+                    RuleAction::Ask | RuleAction::Deny => RuleOutcome::Applies(why.into()),
                 }
             }
         }
@@ -169,16 +176,4 @@ impl AccessRules {
         }
         Ok(holds)
     }
-}
-
-fn action_name(then: RuleAction) -> &'static str {
-    match then {
-        RuleAction::Allow => "allow",
-        RuleAction::Ask => "ask",
-        RuleAction::Deny => "deny",
-    }
-}
-
-fn with_action(rule: &AccessRule, why: &str) -> String {
-    format!("{}: {why}", action_name(rule.action))
 }
