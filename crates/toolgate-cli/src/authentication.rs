@@ -143,8 +143,8 @@ impl Authenticator {
                     Err(self.invalid_credentials(why, "API keys are not DPoP-bound; send Authorization: Bearer KEY without a DPoP header"))
                 }
                 _ => {
-                    self.verify_token((method, path), headers, shown, over)
-                        .await
+                    // Boxed, so that the future of a request without a token is small.
+                    Box::pin(self.verify_token((method, path), headers, shown, over)).await
                 }
             };
         }

@@ -72,29 +72,29 @@ impl GatewayFleet {
     pub(crate) async fn route(
         &self,
         from: ClientConnection,
-        request: Request<Incoming>,
+        request: Box<Request<Incoming>>,
     ) -> Result<Response<Body>, Box<Request<Incoming>>> {
         let forwarded = request.extensions().get::<Forwarded>().is_some();
         if forwarded && let Some(id) = session_id(&request).map(str::to_owned) {
             self.sessions.adopt_from_predecessor(&id).await;
         }
         let Some(client) = self.client.as_ref().filter(|_| !forwarded) else {
-            return Err(Box::new(request));
+            return Err(request);
         };
         if let Some((tag, address)) = self.task_home(&request) {
-            return match client.forward((&tag, &address), from, request).await {
+            return match client.forward((&tag, &address), from, *request).await {
                 Ok(response) => Ok(response),
                 Err(ForwardError::Unreachable(request)) => Err(request),
                 Err(ForwardError::Broken) => Ok(broken()),
             };
         }
         let Some(id) = session_id(&request).map(str::to_owned) else {
-            return Err(Box::new(request));
+            return Err(request);
         };
         let SessionRoute::Forward { tag, address } = self.sessions.route(&id).await else {
-            return Err(Box::new(request));
+            return Err(request);
         };
-        match client.forward((&tag, &address), from, request).await {
+        match client.forward((&tag, &address), from, *request).await {
             Ok(response) => Ok(response),
             Err(ForwardError::Unreachable(request)) => {
                 self.sessions.adopt(&id).await;

@@ -18,7 +18,11 @@ pub(crate) struct AdminListener {
 }
 
 impl RequestHandler for AdminListener {
-    async fn answer(&self, _peer: ClientConnection, request: Request<Incoming>) -> Response<Body> {
+    async fn answer(
+        &self,
+        _peer: ClientConnection,
+        request: Box<Request<Incoming>>,
+    ) -> Response<Body> {
         let mut response = self.pages.answer(&request, self.open_metrics);
         response.headers_mut().insert(
             header::X_CONTENT_TYPE_OPTIONS,

@@ -44,11 +44,11 @@ pub(crate) struct ListenLimits {
 
 /// Handler of the requests of a listener.
 pub(crate) trait RequestHandler: Send + Sync + 'static {
-    /// Answers a request on a connection of that peer.
+    /// Answers a request on a connection of that peer. It is boxed, because each future on its way would copy it twice.
     fn answer(
         &self,
         peer: ClientConnection,
-        request: http::Request<Incoming>,
+        request: Box<http::Request<Incoming>>,
     ) -> impl Future<Output = http::Response<Body>> + Send;
 
     /// Returns the trusted proxies in front of the listener.

@@ -90,7 +90,11 @@ fn isolate(response: &mut Response<Body>) {
 }
 
 impl RequestHandler for HttpRoutes {
-    async fn answer(&self, peer: ClientConnection, request: Request<Incoming>) -> Response<Body> {
+    async fn answer(
+        &self,
+        peer: ClientConnection,
+        request: Box<Request<Incoming>>,
+    ) -> Response<Body> {
         // Probes need no credentials, and name the address of the machine as the host.
         if self.serves_admin && admin::is_health_page(request.uri().path()) {
             return self.admin.answer(&request, false);
@@ -153,7 +157,7 @@ impl ForwardedRequestHandler for HttpRoutes {
     ) -> Response<Body> {
         let _running = OpenConnection::count(&self.forwarded);
         request.extensions_mut().insert(Forwarded);
-        self.answer(from, request).await
+        self.answer(from, Box::new(request)).await
     }
 }
 
@@ -174,7 +178,7 @@ impl HttpRoutes {
         &self,
         door: &Authenticator,
         from: ClientConnection,
-        request: Request<Incoming>,
+        request: Box<Request<Incoming>>,
     ) -> Response<Body> {
         let page = door.guard.allowed_origin(&request);
         let path = request.uri().path();
@@ -195,7 +199,7 @@ impl HttpRoutes {
         &self,
         door: &Authenticator,
         from: ClientConnection,
-        request: Request<Incoming>,
+        request: Box<Request<Incoming>>,
     ) -> Response<Body> {
         if McpPath::parse(request.uri().path()).is_some() {
             return self.authenticate_mcp(door, from, request).await;
@@ -214,13 +218,13 @@ impl HttpRoutes {
             }
             // Boxed, as all rare branches here: the future of a call stays small, and moving it stays cheap.
             (_, path) if path.starts_with(SIGN_IN_PATH) => {
-                Box::pin(self.sign_in(door, from, request)).await
+                Box::pin(self.sign_in(door, from, *request)).await
             }
             (_, path) if path.starts_with(CALLBACK_PATH) => {
-                Box::pin(self.notification_decision(request)).await
+                Box::pin(self.notification_decision(*request)).await
             }
             (_, path) if path.starts_with("/console/") => {
-                Box::pin(self.console.answer(from, request)).await
+                Box::pin(self.console.answer(from, *request)).await
             }
             _ => text_response(
                 StatusCode::NOT_FOUND,
@@ -233,7 +237,7 @@ impl HttpRoutes {
         &self,
         door: &Authenticator,
         from: ClientConnection,
-        mut request: Request<Incoming>,
+        mut request: Box<Request<Incoming>>,
     ) -> Response<Body> {
         // The address of this machine says nothing.
         if !from.address.to_canonical().is_loopback() {
@@ -324,12 +328,12 @@ impl HttpRoutes {
         door: &Authenticator,
         caller: Caller,
         from: ClientConnection,
-        mut request: Request<Incoming>,
+        mut request: Box<Request<Incoming>>,
     ) -> Response<Body> {
         if let Some(fleet) = &self.fleet {
             match Box::pin(fleet.route(from, request)).await {
                 Ok(response) => return response,
-                Err(own) => request = *own,
+                Err(own) => request = own,
             }
         }
         let path = McpPath::parse(request.uri().path());
@@ -339,9 +343,9 @@ impl HttpRoutes {
                 self.endpoint.sse(&caller, &request, &messages)
             }
             Some(McpTransport::Messages) => {
-                Box::pin(self.endpoint.messages(&caller, request)).await
+                Box::pin(self.endpoint.messages(&caller, *request)).await
             }
-            _ => self.endpoint.handle(caller, request).await,
+            _ => self.endpoint.handle(caller, *request).await,
         };
         match &door.resource {
             Some(resource) => protected::with_metadata_challenge(resource, response),

@@ -16,6 +16,7 @@ use super::{
 };
 use futures_util::future::{AbortHandle, Abortable};
 use std::{
+    future::ready,
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
     time::Duration,
 };
@@ -152,47 +153,52 @@ impl InitializedClient {
         self.receive_as(sender, message, outlet).await;
     }
 
-    /// Handles a message of the same caller with its own token, which determines the current permissions.
-    pub(crate) async fn receive_as(
-        self: &Arc<Self>,
+    /// Handles a message of the same caller with its own token, which determines the current permissions. The future
+    /// starts the work on a request. All else is done at once, so that the future is small.
+    pub(crate) fn receive_as<'a>(
+        self: &'a Arc<Self>,
         sender: MessageSender,
         message: JsonRpcMessage,
-        outlet: &Responder,
-    ) {
+        outlet: &'a Responder,
+    ) -> BoxFuture<'a, ()> {
         match message {
             JsonRpcMessage::Request { id, method, params } => {
-                self.accept_request(sender, id, method, params, outlet)
-                    .await
+                return self.accept_request(sender, id, method, params, outlet);
             }
             JsonRpcMessage::Notification { method, params } => {
                 self.handle_notification(&method, params.as_ref())
             }
             JsonRpcMessage::Reply { id, answer } => self.handle_reply(id, answer),
         }
+        Box::pin(ready(()))
     }
 
-    async fn accept_request(
-        self: &Arc<Self>,
+    fn accept_request<'a>(
+        self: &'a Arc<Self>,
         sender: MessageSender,
         id: Id,
         method: String,
         params: Option<Json>,
-        outlet: &Responder,
-    ) {
+        outlet: &'a Responder,
+    ) -> BoxFuture<'a, ()> {
         let (handle, registration) = AbortHandle::new_pair();
         // Added to the table before the work can end.
         let trail = DecisionLog::default();
         let work = RequestWork::new(handle, trail.clone());
         let accepted = self.requests().accept(&id, work);
         if let Err(refusal) = accepted {
-            // Rare cases are boxed, so that the future of a request is small.
-            let method = (method.as_str(), params.as_ref());
-            return Box::pin(self.reject(&id, method, refusal, outlet)).await;
+            return Box::pin(async move {
+                let request = (method.as_str(), params.as_ref());
+                self.reject(&id, request, refusal, outlet).await;
+            });
         }
         let work = self
             .clone()
             .run_request((sender, trail), id, method, params, outlet.clone());
-        in_flight::start_work(Abortable::new(Box::pin(work), registration)).await;
+        Box::pin(in_flight::start_work(Abortable::new(
+            Box::pin(work),
+            registration,
+        )))
     }
 
     async fn reject(
@@ -246,13 +252,14 @@ impl InitializedClient {
         outlet: &Responder,
     ) -> Result<RequestResult, RpcError> {
         if operation::is_operation(method) {
+            let context = self.operation_context(sender, trail, params);
             return self
-                .handle_operation((sender, trail), id, method, params, outlet)
+                .handle_operation(context, id, method, params, outlet)
                 .await;
         }
         let observed = ObservedOperation::begin(&self.server, &self.context, Some(id), method);
         let answer = self
-            .handle_other((sender, trail), id, method, params, outlet)
+            .handle_other(sender.caller, method, params, outlet)
             .await;
         if let Some(observed) = observed {
             observed.end(&answer);
@@ -260,15 +267,13 @@ impl InitializedClient {
         answer
     }
 
-    async fn handle_operation(
+    /// Returns the context of an operation. It is boxed, because the future of the request is moved as it is made.
+    fn operation_context(
         &self,
-        (sender, trail): (MessageSender, DecisionLog),
-        id: &Id,
-        method: &str,
+        sender: MessageSender,
+        trail: DecisionLog,
         params: Option<&Json>,
-        outlet: &Responder,
-    ) -> Result<RequestResult, RpcError> {
-        // Boxed, because the future of the request is moved as it is made.
+    ) -> Box<RequestContext> {
         let mut context = Box::new(self.context.clone());
         context.caller = sender.caller;
         context.address = sender.address;
@@ -280,6 +285,17 @@ impl InitializedClient {
             .unwrap_or_else(PoisonError::into_inner);
         (context.trace, context.progress_token) = trace_and_progress(params);
         context.continue_transport_trace(sender.transport_trace);
+        context
+    }
+
+    async fn handle_operation(
+        &self,
+        context: Box<RequestContext>,
+        id: &Id,
+        method: &str,
+        params: Option<&Json>,
+        outlet: &Responder,
+    ) -> Result<RequestResult, RpcError> {
         let asker = InlineRequester {
             legacy: self,
             outlet,
@@ -306,8 +322,7 @@ impl InitializedClient {
 
     async fn handle_other(
         &self,
-        (sender, _trail): (MessageSender, DecisionLog),
-        _id: &Id,
+        caller: Caller,
         method: &str,
         params: Option<&Json>,
         outlet: &Responder,
@@ -330,7 +345,7 @@ impl InitializedClient {
                     outlet,
                 };
                 let context = RequestContext {
-                    caller: sender.caller,
+                    caller,
                     ..self.context.clone()
                 };
                 let answer =
@@ -347,7 +362,7 @@ impl InitializedClient {
                     let page = lists::list_page(
                         &self.server,
                         dialect,
-                        &sender.caller,
+                        &caller,
                         (kind, params),
                         Some(&self.notifier.received_lists),
                     );

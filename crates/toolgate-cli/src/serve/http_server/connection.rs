@@ -163,7 +163,7 @@ async fn serve_requests(
 ) {
     let routes = &shared.routes;
     let service = service_fn(move |request: http::Request<Incoming>| {
-        let routes = routes.clone();
+        let (routes, request) = (routes.clone(), Box::new(request));
         async move {
             let mut response = routes.answer(client, request).await;
             if shared.is_handed_over.load(Relaxed) {

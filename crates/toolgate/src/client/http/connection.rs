@@ -77,16 +77,16 @@ impl HttpConnectionPool {
     /// [`RequestFailure::Http`]: the server cannot be reached or redirects to another origin, or no token can be obtained.
     pub(super) async fn send(
         &self,
-        leaves: OutgoingHttpRequest<'_>,
+        leaves: &OutgoingHttpRequest<'_>,
     ) -> Result<Response<PooledBody>, RequestFailure> {
         let Some(who) = &self.credentials else {
-            return self.send_once(&leaves, None).await;
+            return self.send_once(leaves, None).await;
         };
         let leaving = CredentialRequest::new(&leaves.method, leaves.uri, leaves.operation);
         let mut before = 0;
         loop {
             let sent = who.headers(leaving).await.map_err(missing_token)?;
-            let mut response = self.send_once(&leaves, Some(&sent)).await?;
+            let mut response = self.send_once(leaves, Some(&sent)).await?;
             let status = response.status();
             if !matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
                 who.on_response(response.headers());
@@ -117,7 +117,8 @@ impl HttpConnectionPool {
     ) -> Result<Response<PooledBody>, RequestFailure> {
         let mut uri = leaves.uri.clone();
         for _ in 0..=MAX_REDIRECTS {
-            let mut request = Request::new(Full::new(leaves.body.clone()));
+            // Boxed, because each future on its way would copy it twice.
+            let mut request = Box::new(Request::new(Full::new(leaves.body.clone())));
             *request.method_mut() = leaves.method.clone();
             *request.uri_mut() = origin_form(&uri);
             let headers = request.headers_mut();
@@ -142,7 +143,7 @@ impl HttpConnectionPool {
     /// Sends a request on an idle connection or on a new one.
     async fn exchange(
         &self,
-        mut request: Request<Full<Bytes>>,
+        mut request: Box<Request<Full<Bytes>>>,
     ) -> Result<Response<PooledBody>, RequestFailure> {
         while let Some(idle) = self.idle.take() {
             match idle.send(request).await {
@@ -155,11 +156,16 @@ impl HttpConnectionPool {
                 Err(UnsentRequest { error, .. }) => return Err(broken_connection(&error)),
             }
         }
-        let stream = self.connect().await?;
-        let opened = PooledConnection::open(stream, &self.idle).await;
-        let connection = opened.map_err(|error| broken_connection(&error))?;
+        let connection = Box::pin(self.open()).await?;
         let sent = connection.send(request).await;
         sent.map_err(|unsent| broken_connection(&unsent.error))
+    }
+
+    /// Opens a connection.
+    async fn open(&self) -> Result<PooledConnection, RequestFailure> {
+        let stream = self.connect().await?;
+        let opened = PooledConnection::open(stream, &self.idle).await;
+        opened.map_err(|error| broken_connection(&error))
     }
 
     /// Connects to the server, with one time-out for all steps.

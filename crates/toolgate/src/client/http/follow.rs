@@ -138,7 +138,8 @@ impl HttpTransport {
         place: &SseStreamPosition,
     ) -> Result<Response<PooledBody>, RequestFailure> {
         let session = self.sessions.current();
-        let mut headers = self.add_session_headers(link, self.http.headers().clone(), &session);
+        let mut headers = self.http.headers().clone();
+        self.add_session_headers(link, &mut headers, &session);
         headers::add_stream_headers(&mut headers);
         if let Some(id) = &place.id {
             headers.insert(LAST_EVENT, id.clone());
@@ -150,7 +151,7 @@ impl HttpTransport {
             body: Bytes::new(),
             operation: None,
         };
-        self.connections.send(leaves).await
+        self.connections.send(&leaves).await
     }
 }
 

@@ -23,21 +23,17 @@ const NAME: HeaderName = HeaderName::from_static("mcp-name");
 /// Number of headers that the protocol adds to a request.
 const PROTOCOL_HEADERS: usize = 6;
 
-/// Returns the configured headers, with room for those of the protocol.
-pub(super) fn with_room(configured: &HeaderMap) -> HeaderMap {
+/// Returns the configured headers and those of every POST, with room for the other headers of the protocol.
+pub(super) fn of_post(configured: &HeaderMap) -> HeaderMap {
     let mut headers = HeaderMap::with_capacity(configured.len() + PROTOCOL_HEADERS);
     if !configured.is_empty() {
         headers.extend(configured.clone());
     }
-    headers
-}
-
-/// Adds the headers of every POST.
-pub(super) fn add_post_headers(headers: &mut HeaderMap) {
     let both = HeaderValue::from_static("application/json, text/event-stream");
     headers.insert(header::ACCEPT, both);
     let json = HeaderValue::from_static("application/json");
     headers.insert(header::CONTENT_TYPE, json);
+    headers
 }
 
 /// Adds the headers of every GET for a stream.

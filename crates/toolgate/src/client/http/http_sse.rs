@@ -50,7 +50,7 @@ impl HttpTransport {
             body: Bytes::new(),
             operation: Some("sse"),
         };
-        let response = self.connections.send(leaves).await?;
+        let response = self.connections.send(&leaves).await?;
         if !is_stream(&response) {
             return Err(unsupported_transport());
         }

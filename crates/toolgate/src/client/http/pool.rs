@@ -46,7 +46,7 @@ pub(super) struct PooledConnection {
 /// Failed request: the error, and the request if nothing of it was sent.
 pub(super) struct UnsentRequest {
     pub(super) error: hyper::Error,
-    pub(super) request: Option<Request<Full<Bytes>>>,
+    pub(super) request: Option<Box<Request<Full<Bytes>>>>,
 }
 
 impl PooledConnection {
@@ -75,10 +75,10 @@ impl PooledConnection {
     /// The connection was lost. If nothing of the request was sent, it comes back.
     pub(super) async fn send(
         mut self,
-        request: Request<Full<Bytes>>,
+        request: Box<Request<Full<Bytes>>>,
     ) -> Result<Response<PooledBody>, UnsentRequest> {
         let sent = {
-            let mut response = pin!(self.sender.try_send_request(request));
+            let mut response = pin!(self.sender.try_send_request(*request));
             let connection = &mut self.connection;
             poll_fn(|cx| {
                 drive(connection, cx);
@@ -100,7 +100,7 @@ impl PooledConnection {
                 Ok(Response::from_parts(head, PooledBody { body, connection }))
             }
             Err(mut failure) => Err(UnsentRequest {
-                request: failure.take_message(),
+                request: failure.take_message().map(Box::new),
                 error: failure.into_error(),
             }),
         }
@@ -298,9 +298,9 @@ mod tests {
         sent.map_err(|unsent| unsent.error).unwrap()
     }
 
-    fn request() -> Request<Full<Bytes>> {
+    fn request() -> Box<Request<Full<Bytes>>> {
         let request = Request::post("/mcp").header("host", "a.test");
-        request.body(Full::new(Bytes::from_static(b"{}"))).unwrap()
+        Box::new(request.body(Full::new(Bytes::from_static(b"{}"))).unwrap())
     }
 
     #[tokio::test]

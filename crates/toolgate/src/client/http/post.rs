@@ -40,14 +40,14 @@ impl HttpTransport {
         if !link.mark_sent(request.id) {
             return Err(RequestFailure::ConnectionLost { sent: false });
         }
-        let headers = headers::with_room(self.http.headers());
         if let Some(dialect) = headers::stateless_revision(request) {
-            return self.send_stateless(link, request, dialect, headers).await;
+            return self.send_stateless(link, request, dialect).await;
         }
         if request.method == initialize::NAME {
-            return self.handshake(link, request, headers).await;
+            // Boxed, as all rare branches here: the future of a call stays small.
+            return Box::pin(self.handshake(link, request)).await;
         }
-        self.send_in_session(link, request, headers).await
+        self.send_in_session(link, request).await
     }
 
     /// Sends a request outside of sessions.
@@ -56,12 +56,12 @@ impl HttpTransport {
         link: &ServerConnection,
         request: &OutgoingRequest<'_>,
         dialect: &Dialect,
-        mut headers: HeaderMap,
     ) -> Result<(), RequestFailure> {
-        headers::add_mirrored_headers(&mut headers, request, dialect);
-        let response = self
-            .post(request.message(), headers, self.purpose(request).as_deref())
-            .await?;
+        let response = {
+            let mut headers = headers::of_post(self.http.headers());
+            headers::add_mirrored_headers(&mut headers, request, dialect);
+            self.post(request, &headers).await?
+        };
         let status = response.status();
         let answered = self.read_response(link, request, response, dialect).await;
         if let Err(refused) = &answered
@@ -96,20 +96,12 @@ impl HttpTransport {
         &self,
         link: &ServerConnection,
         request: &OutgoingRequest<'_>,
-        headers: HeaderMap,
     ) -> Result<(), RequestFailure> {
+        let headers = headers::of_post(self.http.headers());
         if self.endpoint.get().is_some() {
-            return self
-                .post_to_endpoint(request.message(), headers, self.purpose(request).as_deref())
-                .await;
+            return self.post_to_endpoint(request, &headers).await;
         }
-        let response = self
-            .post(
-                request.message(),
-                headers.clone(),
-                self.purpose(request).as_deref(),
-            )
-            .await?;
+        let response = self.post(request, &headers).await?;
         let status = response.status();
         if status.is_success() {
             self.sessions.begin(response.headers().get(SESSION))?;
@@ -123,9 +115,7 @@ impl HttpTransport {
             && response::may_need_http_sse(status, &refused)
             && self.probe_http_sse().await.is_ok()
         {
-            return self
-                .post_to_endpoint(request.message(), headers, self.purpose(request).as_deref())
-                .await;
+            return self.post_to_endpoint(request, &headers).await;
         }
         Err(refused)
     }
@@ -136,27 +126,25 @@ impl HttpTransport {
         &self,
         link: &ServerConnection,
         request: &OutgoingRequest<'_>,
-        headers: HeaderMap,
     ) -> Result<(), RequestFailure> {
         let mut again = false;
         loop {
             let session = self.sessions.usable(link, &self.options).await?;
-            let headers = self.add_session_headers(link, headers.clone(), &session);
-            if self.endpoint.get().is_some() {
-                return self
-                    .post_to_endpoint(request.message(), headers, self.purpose(request).as_deref())
-                    .await;
-            }
-            let response = self
-                .post(request.message(), headers, self.purpose(request).as_deref())
-                .await?;
+            let response = {
+                let mut headers = headers::of_post(self.http.headers());
+                self.add_session_headers(link, &mut headers, &session);
+                if self.endpoint.get().is_some() {
+                    return Box::pin(self.post_to_endpoint(request, &headers)).await;
+                }
+                self.post(request, &headers).await?
+            };
             if response.status().is_success() {
                 return self
                     .read_response(link, request, response, link.current_dialect())
                     .await;
             }
             let status = response.status();
-            let refused = self.read_error(response).await;
+            let refused = Box::pin(self.read_error(response)).await;
             let ended = response::session_end(status, &refused);
             if again || session.id.is_none() || ended == SessionEnd::No {
                 return Err(refused);
@@ -172,16 +160,18 @@ impl HttpTransport {
     /// Sends a notification or an answer.
     pub(super) async fn send_message(&self, link: &ServerConnection, line: String) {
         let session = self.sessions.current();
-        let mut headers = self.add_session_headers(link, self.http.headers().clone(), &session);
+        let mut headers = headers::of_post(self.http.headers());
+        self.add_session_headers(link, &mut headers, &session);
         let dialect = link.current_dialect();
         if dialect.mirrored_headers {
             headers::add_headers_of_line(&mut headers, &line, dialect);
         }
         let sent = async {
+            let leaves = self.outgoing(line, &headers, None);
             if self.endpoint.get().is_some() {
-                return self.post_to_endpoint(line, headers, None).await;
+                return self.send_to_endpoint(leaves).await;
             }
-            let response = self.post(line, headers, None).await?;
+            let response = self.connections.send(&leaves).await?;
             if response.status().is_success() {
                 return Ok(());
             }
@@ -201,32 +191,32 @@ impl HttpTransport {
         if session.id.is_none() || !session.ready {
             return;
         }
-        let headers = self.add_session_headers(link, self.http.headers().clone(), &session);
-        let sent = self.connections.send(OutgoingHttpRequest {
+        let mut headers = self.http.headers().clone();
+        self.add_session_headers(link, &mut headers, &session);
+        let leaves = OutgoingHttpRequest {
             method: Method::DELETE,
             uri: &self.uri,
             headers: &headers,
             body: Bytes::new(),
             operation: None,
-        });
+        };
         // A server may refuse to let a client end the session.
-        drop(timeout(END_SESSION_TIMEOUT, sent).await);
+        drop(timeout(END_SESSION_TIMEOUT, self.connections.send(&leaves)).await);
     }
 
     /// Adds the headers of every request after a handshake.
     pub(super) fn add_session_headers(
         &self,
         link: &ServerConnection,
-        mut headers: HeaderMap,
+        headers: &mut HeaderMap,
         session: &ClientHttpSession,
-    ) -> HeaderMap {
+    ) {
         if let Some(dialect) = link.dialect.get() {
             headers.insert(VERSION, HeaderValue::from_static(dialect.revision));
         }
         if let Some(id) = &session.id {
             headers.insert(SESSION, id.clone());
         }
-        headers
     }
 
     /// Returns the purpose of a request for authorization: its method and item name; `None` without credentials.
@@ -235,43 +225,54 @@ impl HttpTransport {
         Some(headers::request_purpose(request))
     }
 
+    /// Posts a request to the endpoint of the server.
     async fn post(
         &self,
-        line: String,
-        mut headers: HeaderMap,
-        operation: Option<&str>,
+        request: &OutgoingRequest<'_>,
+        headers: &HeaderMap,
     ) -> Result<Response<PooledBody>, RequestFailure> {
-        headers::add_post_headers(&mut headers);
-        let leaves = OutgoingHttpRequest {
-            method: Method::POST,
-            uri: &self.uri,
-            headers: &headers,
-            body: Bytes::from(line),
-            operation,
-        };
-        self.connections.send(leaves).await
+        let purpose = self.purpose(request);
+        let leaves = self.outgoing(request.message(), headers, purpose.as_deref());
+        self.connections.send(&leaves).await
     }
 
-    /// Sends a message by the HTTP+SSE transport of 2024-11-05: the reply arrives on the SSE stream.
+    /// Posts a request by the HTTP+SSE transport of 2024-11-05: the reply arrives on the SSE stream.
     async fn post_to_endpoint(
         &self,
-        line: String,
-        mut headers: HeaderMap,
-        operation: Option<&str>,
+        request: &OutgoingRequest<'_>,
+        headers: &HeaderMap,
     ) -> Result<(), RequestFailure> {
-        headers::add_post_headers(&mut headers);
-        let leaves = OutgoingHttpRequest {
-            method: Method::POST,
-            uri: self.endpoint.get().unwrap_or(&self.uri),
-            headers: &headers,
-            body: Bytes::from(line),
-            operation,
-        };
-        let response = self.connections.send(leaves).await?;
+        let purpose = self.purpose(request);
+        let leaves = self.outgoing(request.message(), headers, purpose.as_deref());
+        self.send_to_endpoint(leaves).await
+    }
+
+    /// Posts a message by the HTTP+SSE transport of 2024-11-05.
+    async fn send_to_endpoint(
+        &self,
+        mut leaves: OutgoingHttpRequest<'_>,
+    ) -> Result<(), RequestFailure> {
+        leaves.uri = self.endpoint.get().unwrap_or(&self.uri);
+        let response = self.connections.send(&leaves).await?;
         if response.status().is_success() {
             return Ok(());
         }
         Err(self.read_error(response).await)
+    }
+
+    fn outgoing<'a>(
+        &'a self,
+        line: String,
+        headers: &'a HeaderMap,
+        operation: Option<&'a str>,
+    ) -> OutgoingHttpRequest<'a> {
+        OutgoingHttpRequest {
+            method: Method::POST,
+            uri: &self.uri,
+            headers,
+            body: Bytes::from(line),
+            operation,
+        }
     }
 }
 

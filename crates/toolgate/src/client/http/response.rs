@@ -112,12 +112,11 @@ impl HttpTransport {
     ) -> Result<(), RequestFailure> {
         let status = response.status();
         if !status.is_success() {
-            return Err(self.read_error(response).await);
+            return Err(Box::pin(self.read_error(response)).await);
         }
         if has_content_type(response.headers(), "text/event-stream") {
-            return self
-                .follow(link, request.id, response.into_body(), dialect)
-                .await;
+            // Boxed, so that the future of a request with a JSON reply is small.
+            return Box::pin(self.follow(link, request.id, response.into_body(), dialect)).await;
         }
         if status == StatusCode::ACCEPTED {
             let reason = "the response has status 202 and no answer";

@@ -93,7 +93,8 @@ impl ClientHttpSessions {
             if self.current().ready {
                 continue;
             }
-            negotiate::repeat_handshake(link, options)
+            // Boxed, so that the future of a call is small.
+            Box::pin(negotiate::repeat_handshake(link, options))
                 .await
                 .map_err(|error| RequestFailure::Http {
                     words: format!("ended its session, and a new one cannot be opened: {error}"),

@@ -29,11 +29,11 @@ use http::{HeaderValue, Method, Request, Response, StatusCode, header};
 use http_sse::SseEndpoint;
 use sessions::HttpSessions;
 use std::{
-    future::Future,
+    future::{Future, ready},
     sync::{Arc, LazyLock},
     time::Duration,
 };
-use toolgate_core::Caller;
+use toolgate_core::{BoxFuture, Caller};
 use toolgate_protocol::{
     dialect::{self, Dialect},
     json::Json,
@@ -272,19 +272,26 @@ impl HttpEndpoint {
     }
 
     /// Handles one HTTP request of an authenticated caller, in every MCP revision.
-    pub async fn handle<B>(&self, caller: Caller, request: Request<B>) -> Response<Body>
+    ///
+    /// The future is on the heap. An HTTP server that keeps room for the future of a request, as hyper does for each
+    /// connection, thus keeps little.
+    pub fn handle<'a, B>(
+        &'a self,
+        caller: Caller,
+        request: Request<B>,
+    ) -> BoxFuture<'a, Response<Body>>
     where
-        B: http_body::Body<Data = bytes::Bytes> + Send,
+        B: http_body::Body<Data = bytes::Bytes> + Send + 'a,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
         if self.1.http_sse {
             match http_sse::endpoint_of(&request) {
                 Some(SseEndpoint::Stream) => {
-                    return self.sse(&caller, &request, http_sse::MESSAGES_SEGMENT);
+                    let stream = self.sse(&caller, &request, http_sse::MESSAGES_SEGMENT);
+                    return Box::pin(ready(stream));
                 }
-                // Boxed, so that the future of a call stays small.
                 Some(SseEndpoint::Messages) => {
-                    return Box::pin(self.messages(&caller, request)).await;
+                    return Box::pin(async move { self.messages(&caller, request).await });
                 }
                 None => {}
             }
@@ -293,11 +300,11 @@ impl HttpEndpoint {
         match parts.method {
             Method::POST => {
                 let parts = HttpRequestParts::new(&self.0.server, parts);
-                post::post((&self.0, self.1), caller, &parts, body).await
+                Box::pin(post::post((&self.0, self.1), caller, parts, body))
             }
-            Method::GET => Box::pin(self.get(&caller, &parts)).await,
-            Method::DELETE => Box::pin(self.delete(&caller, &parts)).await,
-            _ => method_not_allowed(),
+            Method::GET => Box::pin(async move { self.get(&caller, &parts).await }),
+            Method::DELETE => Box::pin(async move { self.delete(&caller, &parts).await }),
+            _ => Box::pin(ready(method_not_allowed())),
         }
     }
 

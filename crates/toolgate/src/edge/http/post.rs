@@ -35,7 +35,7 @@ type PostResponse = Response<Body>;
 pub(super) async fn post<B>(
     (endpoint, transports): (&Arc<HttpEndpointState>, HttpTransports),
     caller: Caller,
-    parts: &Arc<HttpRequestParts>,
+    parts: Arc<HttpRequestParts>,
     body: B,
 ) -> PostResponse
 where
@@ -47,7 +47,7 @@ where
         Err(answer) => return *answer,
     };
     if json.kind() == JsonKind::Array
-        && let Some(answer) = Box::pin(handle_batch(endpoint, &caller, parts, &json)).await
+        && let Some(answer) = Box::pin(handle_batch(endpoint, &caller, &parts, &json)).await
     {
         return answer;
     }
@@ -55,7 +55,7 @@ where
         Ok(message) => message,
         Err(answer) => return *answer,
     };
-    match handle_message((endpoint, transports), &caller, parts, message).await {
+    match handle_message((endpoint, transports), &caller, &parts, message).await {
         Ok(answer) => answer,
         Err(bad) => Box::pin(bad.into_response(&endpoint.server, &caller, parts.address())).await,
     }
@@ -201,9 +201,12 @@ async fn handle_stateless(
         agreed.await.map_err(bad)?;
     }
     let place = match method {
-        method::LISTEN => Some(endpoint.streams.acquire(caller).ok_or_else(|| {
-            RequestError::new(&message, StatusCode::TOO_MANY_REQUESTS, too_many_streams())
-        })?),
+        method::LISTEN => {
+            let place = endpoint.streams.acquire(caller).ok_or_else(|| {
+                RequestError::new(&message, StatusCode::TOO_MANY_REQUESTS, too_many_streams())
+            })?;
+            Some(Box::new(place))
+        }
         _ => None,
     };
     let JsonRpcMessage::Request { id, method, params } = message else {
@@ -359,9 +362,12 @@ async fn receive_in_session(
 ) -> PostResponse {
     let wants_reply = matches!(message, JsonRpcMessage::Request { .. });
     let (outlet, frames) = open.client.responder();
-    let mut sender = open.sender(caller, &endpoint.server, parts);
-    sender.transport_trace = trace;
-    open.client.receive_as(sender, message, &outlet).await;
+    let work = {
+        let mut sender = open.sender(caller, &endpoint.server, parts);
+        sender.transport_trace = trace;
+        open.client.receive_as(sender, message, &outlet)
+    };
+    work.await;
     drop(outlet);
     if wants_reply {
         let dialect = open.client.dialect();
@@ -445,7 +451,7 @@ async fn open_session(
 /// Owner of the call behind a response.
 enum CallOwner<'a> {
     /// The response: its work ends with the reply and is cancelled if the body is dropped.
-    Response(BoxFuture<'static, OutgoingFrame>, Option<StreamPermit>),
+    Response(BoxFuture<'static, OutgoingFrame>, Option<Box<StreamPermit>>),
     /// A session: the client can resume the stream.
     Session(&'a HttpSession),
 }
@@ -514,12 +520,11 @@ fn stream_response(
                 (None, _) => StreamWork::Reply(work),
             };
             let body = Body::stream(frames, work, keep_alive);
-            let body = if place.is_some() {
-                body.into_notifications()
-            } else {
-                body
+            let body = match place {
+                Some(place) => body.into_notifications().holding(*place),
+                None => body,
             };
-            body.with_frame(first).holding(place).response()
+            body.with_frame(first).response()
         }
         CallOwner::Session(open) => {
             let lasts = endpoint
