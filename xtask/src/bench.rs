@@ -4,9 +4,10 @@
 //! `cargo xtask budgets`: the instructions of a call beside the committed ones.
 
 use crate::install;
+use crate::pgo;
 use crate::report::Report;
 use crate::run::{cargo, command, must, output, root, target, which};
-use std::process::Command;
+use std::fs;
 
 /// What it needs besides, and for what.
 const NEEDED: [(&str, &str); 2] = [
@@ -44,7 +45,7 @@ pub(crate) fn all(report: &mut Report, gateway: bool) {
         must(build.current_dir(&folder))
     });
     if gateway {
-        report.step("the gateway", || must(&mut build_gateway()));
+        report.step("the gateway", build_gateway);
         report.step("the proxies of others", install::proxies);
     }
     let (page, parts): (_, &[&[&str]]) = match gateway {
@@ -94,18 +95,13 @@ pub(crate) fn budgets(write: bool) -> Result<(), String> {
     })
 }
 
-/// Returns the command that builds the gateway as it is released.
-fn build_gateway() -> Command {
-    let mut build = cargo();
-    build.args([
-        "build",
-        "--profile",
-        "dist",
-        "--locked",
-        "-p",
-        "toolgate-cli",
-        "--target-dir",
-    ]);
-    build.arg(root().join("bench/target/gateway"));
-    build
+/// Builds the gateway as it is released.
+fn build_gateway() -> Result<(), String> {
+    let built = pgo::build_for_host()?;
+    let folder = root().join("bench/target/gateway/pgo");
+    let program = folder.join("toolgate");
+    fs::create_dir_all(&folder)
+        .and_then(|()| fs::copy(&built, &program))
+        .map(drop)
+        .map_err(|error| format!("{}: {error}", program.display()))
 }

@@ -1,7 +1,7 @@
 //! `cargo xtask dist`: the release artifacts of the program for Linux, built from the commit that is checked out.
 //!
-//! The artifacts are reproducible: two builds of one commit with the same compilers have equal bytes. `--verify` builds
-//! a second time in another directory and compares; `--check` installs each artifact and uses it.
+//! The artifacts are reproducible: two builds of one commit with the same compilers and the same profile have equal bytes.
+//! `--verify` builds a second time in another directory and compares; `--check` installs each artifact and uses it.
 
 mod archive;
 mod build;
@@ -18,6 +18,7 @@ mod wheel;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::pgo;
 use crate::report::Report;
 use crate::run::{command, must, output, root, target};
 
@@ -63,26 +64,36 @@ pub(crate) struct DistRelease {
     source: PathBuf,
     /// Directory that cargo builds into.
     build: PathBuf,
+    /// Profile of the program for this machine, for profile-guided optimization.
+    profile: Option<PathBuf>,
     output: PathBuf,
 }
 
 /// Options of the command line.
-#[derive(Clone, Copy, Default)]
+#[derive(Debug, Default)]
 pub(crate) struct DistOptions {
     verify: bool,
     check: bool,
     host_only: bool,
+    /// Profile of another build, instead of one that is recorded.
+    profile: Option<PathBuf>,
 }
 
 impl DistOptions {
     /// Reads the options behind `dist`.
-    pub(crate) fn read(words: impl Iterator<Item = String>) -> Result<Self, String> {
+    pub(crate) fn read(mut words: impl Iterator<Item = String>) -> Result<Self, String> {
         let mut options = Self::default();
-        for word in words {
+        while let Some(word) = words.next() {
             match word.as_str() {
                 "--verify" => options.verify = true,
                 "--check" => options.check = true,
                 "--host-only" => options.host_only = true,
+                "--profile" => {
+                    let file = words.next().ok_or("--profile needs the path of a file")?;
+                    let file =
+                        fs::canonicalize(&file).map_err(|error| format!("{file}: {error}"))?;
+                    options.profile = Some(file);
+                }
                 _ => return Err(format!("unknown option: {word}")),
             }
         }
@@ -93,11 +104,12 @@ impl DistOptions {
 /// Builds the artifacts, then verifies and checks them if the options say so.
 pub(crate) fn all(report: &mut Report, options: DistOptions) {
     let work = target().join("dist-work");
-    let release = match DistRelease::clone_head(&root(), &work, &target().join("dist")) {
+    let mut release = match DistRelease::clone_head(&root(), &work, &target().join("dist")) {
         Ok(release) => release,
         Err(why) => return report.step("sources", || Err(why)),
     };
-    let platforms = available(report, options);
+    let platforms = available(report, &options);
+    release.profile = profile(report, &release, &platforms, &options);
     let mut made = false;
     report.step("artifacts", || {
         make(&release, &platforms)?;
@@ -118,7 +130,7 @@ pub(crate) fn all(report: &mut Report, options: DistOptions) {
 }
 
 /// Platforms whose tools can be had; the one of this machine comes first, because its program writes the man pages.
-fn available(report: &mut Report, options: DistOptions) -> Vec<&'static DistPlatform> {
+fn available(report: &mut Report, options: &DistOptions) -> Vec<&'static DistPlatform> {
     let mut platforms: Vec<&DistPlatform> = PLATFORMS.iter().collect();
     platforms.sort_by_key(|platform| !platform.is_host());
     platforms.retain(|platform| {
@@ -136,12 +148,43 @@ fn available(report: &mut Report, options: DistOptions) -> Vec<&'static DistPlat
     platforms
 }
 
+/// Returns the profile of the program for this machine: a given one, or a new one. Programs for other architectures
+/// cannot run here, so they have none.
+fn profile(
+    report: &mut Report,
+    release: &DistRelease,
+    platforms: &[&DistPlatform],
+    options: &DistOptions,
+) -> Option<PathBuf> {
+    let host = platforms.iter().find(|platform| platform.is_host())?;
+    let folder = target().join("dist-work/profile");
+    let found = match &options.profile {
+        Some(given) => {
+            let file = folder.join("given.profdata");
+            copy(given, &file).and_then(|()| pgo::named_by_content(&file))
+        }
+        None => pgo::record(&folder, |flags| build::build(release, host, flags)),
+    };
+    found
+        .inspect_err(|why| {
+            report.skip(&format!(
+                "profile-guided optimization for {}: {why}",
+                host.target
+            ))
+        })
+        .ok()
+}
+
 /// Writes all artifacts of the platforms, and their checksums.
 fn make(release: &DistRelease, platforms: &[&DistPlatform]) -> Result<(), String> {
     empty(&release.output)?;
     let programs = platforms
         .iter()
-        .map(|platform| Ok((*platform, build::build(release, platform)?)))
+        .map(|platform| {
+            let profile = release.profile.as_deref().filter(|_| platform.is_host());
+            let flags: Vec<String> = profile.map(pgo::use_option).into_iter().collect();
+            Ok((*platform, build::build(release, platform, &flags)?))
+        })
         .collect::<Result<Vec<_>, String>>()?;
     let Some((_, host)) = programs.iter().find(|(platform, _)| platform.is_host()) else {
         return Err(
@@ -156,6 +199,11 @@ fn make(release: &DistRelease, platforms: &[&DistPlatform]) -> Result<(), String
         npm::pack_platform(release, platform, &files)?;
         wheel::pack(release, platform, &files)?;
         sbom::write_bom(release, platform)?;
+    }
+    let host = platforms.iter().find(|platform| platform.is_host());
+    if let (Some(profile), Some(host)) = (&release.profile, host) {
+        let name = format!("{}.profdata", release.name(host));
+        copy(profile, &release.output.join(name))?;
     }
     npm::pack_wrapper(release, platforms)?;
     let _ = fs::remove_dir_all(release.output.join("staging"));
@@ -197,6 +245,7 @@ impl DistRelease {
             epoch: git(&source, &["log", "-1", "--format=%ct"])?,
             source,
             build: work.join("build"),
+            profile: None,
             output: artifacts.to_path_buf(),
         })
     }

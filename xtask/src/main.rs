@@ -23,6 +23,7 @@ mod install;
 mod interop;
 mod long;
 mod package;
+mod pgo;
 mod platforms;
 mod published;
 mod report;
@@ -36,7 +37,7 @@ mod zig;
 
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: cargo xtask check | test | install | docs | api | requirements | words | cycles | eras | examples | terms | features | platforms | package | dist | long | interop | bench | budgets | adapters | first-call | conformance
+const USAGE: &str = "usage: cargo xtask check | test | install | docs | api | requirements | words | cycles | eras | examples | terms | features | platforms | package | pgo | dist | long | interop | bench | budgets | adapters | first-call | conformance
   check    format, clippy and unit tests: for every commit
   test     everything: check, licences, documents, all tests, the real clients and servers
   api [--write]
@@ -59,10 +60,11 @@ const USAGE: &str = "usage: cargo xtask check | test | install | docs | api | re
            the crates as they are published, each built from its package, and a hello world from the packages alone,
            with the size, crates and processor time of small servers beside rmcp; writes docs/footprint.md;
            --footprint only builds the small servers, from packages that are not built one by one
-  dist [--verify] [--check] [--host-only]
+  pgo      the program for this machine with profile-guided optimization, in target/pgo
+  dist [--verify] [--check] [--host-only] [--profile FILE]
            the release artifacts of the checked-out commit for Linux, in target/dist; --verify builds a second time
            elsewhere and compares all bytes, --check installs each artifact and uses it, --host-only builds for this
-           machine alone
+           machine alone, --profile takes the profile of another build instead of recording one
   long     the rows of attacks and the fuzz targets with their full counts, which take long, api and package
   install  only puts the real clients and servers into the target folder
   interop  the real clients and servers of every revision, with those of the Rust SDK, and published servers; writes docs/interop.md
@@ -119,6 +121,9 @@ fn main() -> ExitCode {
             Some("--footprint") => package::footprint(&mut report),
             _ => package::all(&mut report),
         },
+        "pgo" => report.step("profile-guided optimization", || {
+            pgo::build_for_host().map(drop)
+        }),
         "dist" => match dist::DistOptions::read(std::env::args().skip(2)) {
             Ok(options) => dist::all(&mut report, options),
             Err(why) => {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::{DistPlatform, DistRelease};
 use crate::first_use::tool_home;
 use crate::run::{cargo, command, must, output, target};
-use crate::{platforms, zig};
+use crate::{pgo, platforms, zig};
 
 /// Installs the standard library and the C compiler of a target.
 pub(super) fn add_tools(platform: &DistPlatform) -> Result<(), String> {
@@ -13,8 +13,14 @@ pub(super) fn add_tools(platform: &DistPlatform) -> Result<(), String> {
     compiler(platform).map(drop)
 }
 
-/// Builds `toolgate` with the profile `dist`, and returns the path of the program.
-pub(super) fn build(release: &DistRelease, platform: &DistPlatform) -> Result<PathBuf, String> {
+/// Builds `toolgate` with the profile `dist` and more compiler options, and returns the path of the program.
+pub(super) fn build(
+    release: &DistRelease,
+    platform: &DistPlatform,
+    more: &[String],
+) -> Result<PathBuf, String> {
+    let mut options = compiler_options(release)?;
+    options.extend_from_slice(more);
     let mut build = cargo();
     build
         .args([
@@ -31,10 +37,7 @@ pub(super) fn build(release: &DistRelease, platform: &DistPlatform) -> Result<Pa
         .current_dir(&release.source)
         .envs(compiler(platform)?)
         .env("SOURCE_DATE_EPOCH", &release.epoch)
-        .env(
-            "CARGO_ENCODED_RUSTFLAGS",
-            compiler_options(release)?.join("\x1f"),
-        );
+        .env("CARGO_ENCODED_RUSTFLAGS", options.join("\x1f"));
     // The linker of the toolchain has the same version on all machines, and links for other architectures too.
     let name = platform.target.replace('-', "_").to_uppercase();
     must(build.env(format!("CARGO_TARGET_{name}_LINKER"), "rust-lld"))?;
@@ -47,8 +50,8 @@ fn compiler(platform: &DistPlatform) -> Result<zig::CompilerVariables, String> {
     zig::compiler(platform.target, platform.zig, &folder)
 }
 
-/// Options that replace the directories of this machine in the messages of panics, and pack the relocations, which saves
-/// 0.5 MB.
+/// Options that replace the directories of this machine in the messages of panics, remove the symbols, and pack the
+/// relocations, which saves 0.5 MB.
 fn compiler_options(release: &DistRelease) -> Result<Vec<String>, String> {
     let sysroot = output(
         command("rustc")
@@ -66,5 +69,6 @@ fn compiler_options(release: &DistRelease) -> Result<Vec<String>, String> {
         |(from, to): (PathBuf, &str)| format!("--remap-path-prefix={}={to}", from.display());
     let mut options: Vec<String> = folders.into_iter().map(option).collect();
     options.push("-Clink-arg=--pack-dyn-relocs=relr".to_owned());
+    options.push(pgo::STRIP.to_owned());
     Ok(options)
 }

@@ -9,11 +9,12 @@ use crate::run::target;
 pub(super) fn verify(first: &DistRelease, platforms: &[&DistPlatform]) -> Result<(), String> {
     let work = target().join("dist-verify");
     // A clone of the clone, because the checkout may have another commit by now.
-    let second = DistRelease::clone_head(
+    let mut second = DistRelease::clone_head(
         &first.source,
         &work.join("another/place"),
         &work.join("output"),
     )?;
+    second.profile.clone_from(&first.profile);
     let _ = fs::remove_dir_all(&second.build);
     make(&second, platforms)?;
     let names = artifacts(&first.output)?;

@@ -12,6 +12,7 @@ fn packed(name: &str, time: &str, mode: &str) -> PathBuf {
         epoch: "1700000000".to_owned(),
         source: root(),
         build: PathBuf::new(),
+        profile: None,
         output: output.clone(),
     };
     let platform = &PLATFORMS[0];
@@ -66,4 +67,15 @@ fn the_workspace_version_is_read_from_the_manifest() {
 fn an_unknown_option_is_an_error() {
     let words = ["--verify".to_owned(), "--fast".to_owned()];
     assert!(DistOptions::read(words.into_iter()).is_err());
+}
+
+#[test]
+fn the_command_line_may_name_a_profile() {
+    let read = |words: &[&str]| DistOptions::read(words.iter().map(|word| (*word).to_owned()));
+    let options = read(&["--host-only", "--profile", "Cargo.toml"]).unwrap();
+    assert!(options.host_only);
+    assert!(options.profile.unwrap().is_absolute());
+    for wrong in [&["--profile"][..], &["--profile", "no-such-file"]] {
+        assert!(read(wrong).is_err());
+    }
 }

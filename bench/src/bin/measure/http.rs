@@ -1,5 +1,6 @@
 //! A server on a port of the loopback interface, spoken to over kept connections.
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::{
     collections::VecDeque,
@@ -149,6 +150,15 @@ impl Http {
         let text = format!("{}{body}", head(self.port, &headers, body.len()));
         let sent = stream.get_mut().write_all(text.as_bytes());
         sent.expect("it reads");
+    }
+
+    /// Ends it with SIGTERM, after which a program that counts what it executes writes the counts.
+    pub fn terminate(mut self) {
+        self.free.clear();
+        let pid = Pid::from_child(&self.child);
+        kill_process(pid, Signal::TERM).expect("it runs");
+        let status = self.child.wait().expect("it ends");
+        assert!(status.success(), "{status}");
     }
 
     /// Ends it.

@@ -9,6 +9,7 @@
 //! `measure gateway-overload [--write PAGE] [--only WORD]` measures the gateway under more load than it can serve.
 //! `measure gateway-growth [--only WORD] [--write PAGE]` measures the gateway with more servers, tools, rules, sessions, audit
 //! records or grants; `measure gateway-growth-count AXIS SIZE` and `measure gateway-growth-size AXIS SIZE` measure one row.
+//! `measure gateway-train` makes calls of all kinds, so that an instrumented gateway counts what it executes.
 //! `measure gateway-duties` measures what each check of a call costs; `measure gateway-duties-count CHECK BYTES` one row.
 //! `measure budgets FILE` compares the instructions of a call with the budgets of the file; with `--write`, it writes them.
 //! `measure time WORKLOAD PEER` says the calls/s; `measure cold PEER` how long a start takes, and `measure idle PEER` what a
@@ -70,6 +71,7 @@ fn main() {
                 gateway::write(&path, &rows).expect("the page");
             }
         }
+        ["gateway-train"] => gateway::train::all(),
         ["gateway-overload", ..] => {
             let only = toolgate_bench::word("--only").unwrap_or_default();
             let figures = gateway::overload::figures(&only);

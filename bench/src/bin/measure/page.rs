@@ -168,11 +168,14 @@ fn table(rows: &[Row], sizes: &[Size]) -> String {
 /// Says when, where and with which build of the measured program it was measured.
 pub fn occasion(program: &Path) -> String {
     let folder = program.parent().and_then(|folder| folder.file_name());
+    let profile = match folder.unwrap_or_default().to_string_lossy() {
+        name if name == "pgo" => "`dist`, with profile-guided optimization".to_owned(),
+        name => format!("`{name}`"),
+    };
     format!(
-        "\nMeasured {} on {}; profile `{}`.\n",
+        "\nMeasured {} on {}; profile {profile}.\n",
         said("date", &["-u", "+%F"]),
         machine(),
-        folder.unwrap_or_default().to_string_lossy(),
     )
 }
 

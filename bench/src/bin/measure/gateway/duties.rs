@@ -10,7 +10,7 @@ use std::{collections::BTreeMap, fs, io, os::unix::fs::PermissionsExt, time::Dur
 /// The longest that one measurement may take.
 const MOST: Duration = Duration::from_secs(240);
 /// Bytes of the text of a call, in each column.
-const BYTES: [usize; 2] = [16, 4 << 10];
+pub const BYTES: [usize; 2] = [16, 4 << 10];
 /// Runs of each figure, of which the median counts, unless the command line says how many.
 const RUNS: u32 = 3;
 
@@ -378,6 +378,11 @@ pub fn count(duty: &str, bytes: &str) {
         .trial(bytes.parse().expect("a number of bytes"))
         .instructions();
     println!("{instructions:.0} instructions a call");
+}
+
+/// Returns a gateway with each check, whose calls have texts of so many bytes.
+pub fn trials(bytes: usize) -> impl Iterator<Item = Trial> {
+    DUTIES.iter().map(move |duty| duty.trial(bytes))
 }
 
 /// Columns of the table.

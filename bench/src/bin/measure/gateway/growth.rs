@@ -230,7 +230,8 @@ pub fn size(axis: &str, size: &str) {
     println!("{:.0} bytes, started in {start:.1} ms", size.resident);
 }
 
-fn trial(axis: &str, size: &str) -> Trial {
+/// Returns a gateway of this size.
+pub fn trial(axis: &str, size: &str) -> Trial {
     let found = AXES.iter().find(|known| known.name == axis);
     let axis = found.unwrap_or_else(|| panic!("an axis: {:?}", AXES.map(|axis| axis.name)));
     (axis.trial)(size.parse().expect("a size"))

@@ -9,6 +9,7 @@ mod page;
 mod process;
 mod proxy;
 mod registry;
+pub mod train;
 mod trial;
 mod usage;
 
@@ -63,13 +64,23 @@ const ECHO: GatewayLoad = GatewayLoad {
 };
 
 /// All workloads of gateways.
-const LOADS: [GatewayLoad; 8] = [
+const LOADS: [GatewayLoad; 9] = [
     ECHO,
     GatewayLoad {
         load: Load {
             name: "http-32",
             title: "HTTP to HTTP, 32 connections",
             flight: 32,
+            timed: 20_000,
+            ..ECHO.load
+        },
+        ..ECHO
+    },
+    GatewayLoad {
+        load: Load {
+            name: "http-128",
+            title: "HTTP to HTTP, 128 connections",
+            flight: 128,
             timed: 20_000,
             ..ECHO.load
         },

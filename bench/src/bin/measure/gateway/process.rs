@@ -13,7 +13,7 @@ use std::{
 pub fn program() -> PathBuf {
     let given = std::env::var_os("TOOLGATE_PROGRAM").map(PathBuf::from);
     given.unwrap_or_else(|| {
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("target/gateway/dist/toolgate")
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("target/gateway/pgo/toolgate")
     })
 }
 

@@ -154,13 +154,26 @@ impl Proxy {
 }
 
 impl Running {
+    /// Ends both, the gateway with SIGTERM.
+    pub fn terminate(self) {
+        match self.wire {
+            Wire::Http(http) => http.terminate(),
+            wire => wire.end(),
+        }
+        Running::end_server(self.upstream, self.data);
+    }
+
     /// Ends both.
     pub fn end(self) {
         self.wire.end();
-        if let Some(upstream) = self.upstream {
+        Running::end_server(self.upstream, self.data);
+    }
+
+    fn end_server(upstream: Option<Http>, data: Option<PathBuf>) {
+        if let Some(upstream) = upstream {
             upstream.end();
         }
-        if let Some(data) = self.data {
+        if let Some(data) = data {
             let _ = fs::remove_dir_all(data);
         }
     }

@@ -100,12 +100,29 @@ impl Trial {
         })
     }
 
+    /// Makes calls through a gateway that then ends by itself.
+    pub fn train(&self, calls: u64) {
+        let server = self.server();
+        let mut http = process::start(&self.config(&server), &self.folder, None);
+        http.authorize(self.token);
+        for _ in 0..self.load.sessions {
+            http.open();
+        }
+        let mut wire = Wire::Http(http);
+        self.call(&mut wire, 1, calls);
+        if let Wire::Http(http) = wire {
+            http.terminate();
+        }
+        server.end();
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+
     /// Runs the gateway before the trial; its folder stays.
     pub fn prepare(&self, then: impl FnOnce(&mut Http)) {
         let server = self.server();
         let mut http = process::start(&self.config(&server), &self.folder, None);
         then(&mut http);
-        http.end();
+        http.terminate();
         server.end();
     }
 
