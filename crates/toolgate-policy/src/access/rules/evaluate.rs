@@ -1,12 +1,11 @@
 //! Evaluation of all access rules for one call or list entry.
 
-use super::{AccessRules, RuleAction, rule_texts::RuleWithTexts};
+use super::{AccessRule, AccessRules, RuleAction, rule_texts::RuleWithTexts};
 use crate::{
     CelCondition, ConditionFacts,
     access::{matching::MatchingRules, names},
 };
 use serde_json::{Value, json};
-use std::borrow::Cow;
 use toolgate_core::{Call, Caller, Item, Op};
 
 /// Result of evaluating all rules.
@@ -26,9 +25,11 @@ const ALSO_MATCHED: &str = "also";
 /// Outcome of a rule whose condition did not hold.
 const NOT_MATCHED: &str = "passed";
 
-/// Result of one rule, and the reason.
-enum RuleOutcome<'a> {
-    Applies(Cow<'a, str>),
+/// Result of one rule.
+enum RuleOutcome {
+    /// The rule applies. If its condition could not be evaluated, says so.
+    Applies(Option<String>),
+    /// The rule does not apply, for this reason.
     Passes(String),
 }
 
@@ -63,7 +64,7 @@ impl AccessRules {
             known.rule.matches_item(names)
         });
         let of_caller = |known: &&RuleWithTexts| known.rule.callers.matches(caller);
-        let mut strictest: Option<(&RuleWithTexts, Cow<'_, str>)> = None;
+        let mut strictest: Option<(&RuleWithTexts, Option<String>)> = None;
         let (mut others, mut late) = (Vec::new(), false);
         for known in matching.iter().filter(of_caller) {
             let action = known.rule.action;
@@ -71,23 +72,30 @@ impl AccessRules {
                 late |= action != RuleAction::Deny;
                 continue;
             }
-            match self.evaluate_rule(known, caller, item, call) {
-                RuleOutcome::Passes(why) => others.push((NOT_MATCHED, why)),
-                RuleOutcome::Applies(why) => match &mut strictest {
-                    Some((decided, _)) if decided.rule.action >= action => {
-                        others.push((ALSO_MATCHED, known.with_action(&why)))
-                    }
-                    Some((decided, because)) => {
-                        others.push((ALSO_MATCHED, decided.with_action(because)));
-                        (*decided, *because) = (known, why);
-                    }
-                    none => *none = Some((known, why)),
-                },
+            let applies = match self.evaluate_rule(&known.rule, caller, item, call) {
+                RuleOutcome::Passes(why) => {
+                    others.push((NOT_MATCHED, why));
+                    continue;
+                }
+                RuleOutcome::Applies(failure) => (known, failure),
+            };
+            let other = match strictest.take() {
+                Some(first) if first.0.rule.action >= action => {
+                    strictest = Some(first);
+                    Some(applies)
+                }
+                milder_or_none => {
+                    strictest = Some(applies);
+                    milder_or_none
+                }
+            };
+            if let Some((rule, failure)) = other {
+                others.push((ALSO_MATCHED, rule.action_and_reason(failure)));
             }
         }
         let decided = strictest.is_some();
         let (then, why) = match strictest {
-            Some((known, why)) => (known.rule.action, why.into_owned()),
+            Some((rule, failure)) => (rule.rule.action, rule.reason(failure)),
             None => self.default_for(item),
         };
         RuleEvaluation {
@@ -116,26 +124,25 @@ impl AccessRules {
         }
     }
 
-    fn evaluate_rule<'a>(
+    fn evaluate_rule(
         &self,
-        known: &'a RuleWithTexts,
+        rule: &AccessRule,
         caller: &Caller,
         item: &Item,
         call: Option<&Call>,
-    ) -> RuleOutcome<'a> {
-        let rule = &known.rule;
+    ) -> RuleOutcome {
         let Some(when) = &rule.when else {
-            return RuleOutcome::Applies(known.applies());
+            return RuleOutcome::Applies(None);
         };
         // A condition that fails to evaluate disables an allow rule, and enables an ask or deny rule.
         match self.condition_holds(rule.action, when, caller, item, call) {
-            Ok(true) => RuleOutcome::Applies(known.applies()),
+            Ok(true) => RuleOutcome::Applies(None),
             Ok(false) => RuleOutcome::Passes(format!("{}: its condition is false", rule.label)),
             Err(why) => {
                 let why = format!("{}: its condition cannot be evaluated: {why}", rule.label);
                 match rule.action {
                     RuleAction::Allow => RuleOutcome::Passes(why),
-                    RuleAction::Ask | RuleAction::Deny => RuleOutcome::Applies(why.into()),
+                    RuleAction::Ask | RuleAction::Deny => RuleOutcome::Applies(Some(why)),
                 }
             }
         }
