@@ -95,7 +95,7 @@ pub(crate) fn budgets(write: bool) -> Result<(), String> {
     })
 }
 
-/// Builds the gateway as it is released.
+/// Builds the gateway with the profile `dist` and profile-guided optimization, for the system of this machine.
 fn build_gateway() -> Result<(), String> {
     let built = pgo::build_for_host()?;
     let folder = root().join("bench/target/gateway/pgo");

@@ -1,7 +1,7 @@
 //! `cargo xtask pgo`: the program with profile-guided optimization (PGO), for this machine.
 //!
-//! An instrumented program makes calls of all kinds that `bench/` measures, and counts what it executes. The compiler
-//! then optimizes what was executed often, and keeps the rest apart from it.
+//! `bench/` makes calls through an instrumented program, which counts what it executes. The compiler then optimizes the
+//! code that ran often, and places it apart from the rest.
 
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -70,8 +70,8 @@ pub(crate) fn use_option(profile: &Path) -> String {
     format!("-Cprofile-use={}", profile.display())
 }
 
-/// Moves a profile to a name that depends on its content. Cargo does not see when the content of a file changes that an
-/// option names.
+/// Moves a profile to a name that depends on its content. Cargo does not rebuild when the content of a file
+/// changes that a compiler option names.
 pub(crate) fn named_by_content(profile: &Path) -> Result<PathBuf, String> {
     let failed = |error| format!("{}: {error}", profile.display());
     let mut hasher = DefaultHasher::new();
@@ -81,7 +81,7 @@ pub(crate) fn named_by_content(profile: &Path) -> Result<PathBuf, String> {
     Ok(named)
 }
 
-/// Returns the program that merges counts. It must be of the LLVM that the compiler contains.
+/// Returns the program that merges counts. Its LLVM version must match that of the compiler.
 fn merge_tool() -> Result<PathBuf, String> {
     let sysroot = output(command("rustc").args(["--print", "sysroot"]))?;
     let own = Path::new(sysroot.trim())

@@ -1,15 +1,15 @@
-//! Calls that show an instrumented gateway which code is used often, for profile-guided optimization.
+//! Training calls for profile-guided optimization, made through an instrumented gateway.
 
 use super::{LOADS, duties, growth, proxy::PROXIES};
 use crate::load;
 
-/// Gateways that are trained with each workload.
+/// Gateways that run each workload.
 const TRAINED: [&str; 2] = ["toolgate, tmpfs, end", "toolgate, tmpfs, strict"];
-/// Calls of a gateway that has one of the checks.
+/// Calls for each check.
 const CALLS_PER_CHECK: u64 = 500;
-/// Calls of a gateway that has grown.
+/// Calls for each entry of [`GROWN`].
 const CALLS_PER_SIZE: u64 = 1_000;
-/// Gateways that have grown: what grew, and its size.
+/// Growth axes and sizes.
 const GROWN: [(&str, &str); 4] = [
     ("servers", "10"),
     ("rules", "100"),
@@ -17,7 +17,7 @@ const GROWN: [(&str, &str); 4] = [
     ("grants", "100"),
 ];
 
-/// Makes calls of all kinds that the benchmarks measure.
+/// Runs all workloads, each check alone, and the growth axes in [`GROWN`].
 pub fn all() {
     for known in &LOADS {
         eprintln!("training: {}", known.load.name);
