@@ -39,11 +39,7 @@ pub(crate) fn all(report: &mut Report, gateway: bool) {
         return;
     }
     let folder = root().join("bench");
-    report.step("the peers", || {
-        let mut build = cargo();
-        build.args(["build", "--release", "--locked"]);
-        must(build.current_dir(&folder))
-    });
+    report.step("the peers", pgo::build_bench);
     if gateway {
         report.step("the gateway", build_gateway);
         report.step("the proxies of others", install::proxies);

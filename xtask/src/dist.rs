@@ -186,12 +186,12 @@ fn make(release: &DistRelease, platforms: &[&DistPlatform]) -> Result<(), String
             Ok((*platform, build::build(release, platform, &flags)?))
         })
         .collect::<Result<Vec<_>, String>>()?;
-    let Some((_, host)) = programs.iter().find(|(platform, _)| platform.is_host()) else {
+    let Some((host, program)) = programs.iter().find(|(platform, _)| platform.is_host()) else {
         return Err(
             "no platform is that of this machine, so no program can write the man pages".to_owned(),
         );
     };
-    let extras = contents::Extras::write(release, host)?;
+    let extras = contents::Extras::write(release, program)?;
     for (platform, program) in &programs {
         let files = contents::stage(release, platform, program, &extras)?;
         archive::tar_gz(release, &files)?;
@@ -200,8 +200,7 @@ fn make(release: &DistRelease, platforms: &[&DistPlatform]) -> Result<(), String
         wheel::pack(release, platform, &files)?;
         sbom::write_bom(release, platform)?;
     }
-    let host = platforms.iter().find(|platform| platform.is_host());
-    if let (Some(profile), Some(host)) = (&release.profile, host) {
+    if let Some(profile) = &release.profile {
         let name = format!("{}.profdata", release.name(host));
         copy(profile, &release.output.join(name))?;
     }

@@ -7,7 +7,7 @@ use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
-use crate::run::{cargo, command, must, output, root, target, which};
+use crate::run::{cargo, command, must, output, root, sysroot, target, which};
 
 /// Compiler option that removes all symbols. Cargo does not pass the `strip` of a profile on to a package that has a
 /// setting of its own in this profile, and `toolgate-cli` has one.
@@ -50,11 +50,8 @@ pub(crate) fn record(
         // With the default of 1, the counters for the targets of indirect calls run out.
         "-Cllvm-args=-vp-counters-per-site=4".to_owned(),
     ])?;
-    let bench = root().join("bench");
-    let mut peers = cargo();
-    peers.args(["build", "--release", "--locked"]);
-    must(peers.current_dir(&bench))?;
-    let mut train = command(bench.join("target/release/measure"));
+    build_bench()?;
+    let mut train = command(root().join("bench/target/release/measure"));
     train.arg("gateway-train");
     train.env("TOOLGATE_PROGRAM", &instrumented);
     must(train.env("LLVM_PROFILE_FILE", counts.join("%m.profraw")))?;
@@ -63,6 +60,13 @@ pub(crate) fn record(
     merging.args(["merge", "--sparse", "-o"]).arg(&merged);
     must(merging.arg(&counts))?;
     named_by_content(&merged)
+}
+
+/// Builds the programs of `bench/`, which are a workspace of their own.
+pub(crate) fn build_bench() -> Result<(), String> {
+    let mut build = cargo();
+    build.args(["build", "--release", "--locked"]);
+    must(build.current_dir(root().join("bench")))
 }
 
 /// Returns the compiler option of a build with a profile.
@@ -83,8 +87,7 @@ pub(crate) fn named_by_content(profile: &Path) -> Result<PathBuf, String> {
 
 /// Returns the program that merges counts. Its LLVM version must match that of the compiler.
 fn merge_tool() -> Result<PathBuf, String> {
-    let sysroot = output(command("rustc").args(["--print", "sysroot"]))?;
-    let own = Path::new(sysroot.trim())
+    let own = sysroot(&root())?
         .join("lib/rustlib")
         .join(compiler_field("host: ")?)
         .join("bin/llvm-profdata");

@@ -123,6 +123,13 @@ pub(crate) fn target() -> PathBuf {
     beside.unwrap_or_else(|| root().join("target"))
 }
 
+/// Returns the folder of the Rust toolchain that a folder uses.
+pub(crate) fn sysroot(folder: &Path) -> Result<PathBuf, String> {
+    let mut rustc = command("rustc");
+    rustc.args(["--print", "sysroot"]).current_dir(folder);
+    output(&mut rustc).map(|path| PathBuf::from(path.trim()))
+}
+
 /// Looks for a program on `PATH`.
 pub(crate) fn which(name: &str) -> Option<PathBuf> {
     let path = env::var_os("PATH")?;

@@ -1,10 +1,10 @@
 //! The static program of one target, with the same bytes wherever the checkout is.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::{DistPlatform, DistRelease};
 use crate::first_use::tool_home;
-use crate::run::{cargo, command, must, output, target};
+use crate::run::{cargo, must, sysroot, target};
 use crate::{pgo, platforms, zig};
 
 /// Installs the standard library and the C compiler of a target.
@@ -53,12 +53,7 @@ fn compiler(platform: &DistPlatform) -> Result<zig::CompilerVariables, String> {
 /// Options that replace the directories of this machine in the messages of panics, remove the symbols, and pack the
 /// relocations, which saves 0.5 MB.
 fn compiler_options(release: &DistRelease) -> Result<Vec<String>, String> {
-    let sysroot = output(
-        command("rustc")
-            .args(["--print", "sysroot"])
-            .current_dir(&release.source),
-    )?;
-    let library = Path::new(sysroot.trim()).join("lib/rustlib/src/rust");
+    let library = sysroot(&release.source)?.join("lib/rustlib/src/rust");
     let folders = [
         (library, "/rust"),
         (tool_home("CARGO_HOME", ".cargo"), "/cargo"),

@@ -58,6 +58,14 @@ impl Wire {
         }
     }
 
+    /// Ends it; over HTTP, with SIGTERM.
+    pub fn terminate(self) {
+        match self {
+            Wire::Stdio(pipes) => pipes.end(),
+            Wire::Http(http) => http.terminate(),
+        }
+    }
+
     /// Ends it.
     pub fn end(self) {
         match self {

@@ -156,10 +156,7 @@ impl Proxy {
 impl Running {
     /// Ends both, the gateway with SIGTERM.
     pub fn terminate(self) {
-        match self.wire {
-            Wire::Http(http) => http.terminate(),
-            wire => wire.end(),
-        }
+        self.wire.terminate();
         Running::end_server(self.upstream, self.data);
     }
 

@@ -100,19 +100,12 @@ impl Trial {
         })
     }
 
-    /// Makes calls through a gateway that then ends by itself.
+    /// Makes calls through a gateway, and ends it with SIGTERM.
     pub fn train(&self, calls: u64) {
-        let server = self.server();
-        let mut http = process::start(&self.config(&server), &self.folder, None);
-        http.authorize(self.token);
-        for _ in 0..self.load.sessions {
-            http.open();
-        }
+        let (server, http, _) = self.start(None);
         let mut wire = Wire::Http(http);
         self.call(&mut wire, 1, calls);
-        if let Wire::Http(http) = wire {
-            http.terminate();
-        }
+        wire.terminate();
         server.end();
         let _ = fs::remove_dir_all(&self.folder);
     }
@@ -132,14 +125,7 @@ impl Trial {
         wrap: Option<Command>,
         measure: impl FnOnce(&mut Wire, u32, Duration) -> T,
     ) -> T {
-        let server = self.server();
-        let begin = Instant::now();
-        let mut http = process::start(&self.config(&server), &self.folder, wrap);
-        let start = begin.elapsed();
-        http.authorize(self.token);
-        for _ in 0..self.load.sessions {
-            http.open();
-        }
+        let (server, http, start) = self.start(wrap);
         let pid = http.pid();
         let mut wire = Wire::Http(http);
         self.call(&mut wire, 1, self.warm);
@@ -154,6 +140,19 @@ impl Trial {
         server.end();
         let _ = fs::remove_dir_all(&self.folder);
         measured
+    }
+
+    /// Starts the server and the gateway, and opens the sessions. Returns both, and the time of the gateway's start.
+    fn start(&self, wrap: Option<Command>) -> (Http, Http, Duration) {
+        let server = self.server();
+        let begin = Instant::now();
+        let mut http = process::start(&self.config(&server), &self.folder, wrap);
+        let start = begin.elapsed();
+        http.authorize(self.token);
+        for _ in 0..self.load.sessions {
+            http.open();
+        }
+        (server, http, start)
     }
 
     fn server(&self) -> Http {

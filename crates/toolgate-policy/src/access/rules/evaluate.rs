@@ -95,7 +95,7 @@ impl AccessRules {
         }
         let decided = strictest.is_some();
         let (then, why) = match strictest {
-            Some((rule, failure)) => (rule.rule.action, rule.reason(failure)),
+            Some((known, failure)) => (known.rule.action, known.reason(failure)),
             None => self.default_for(item),
         };
         RuleEvaluation {

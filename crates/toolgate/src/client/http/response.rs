@@ -111,11 +111,11 @@ impl HttpTransport {
         dialect: &Dialect,
     ) -> Result<(), RequestFailure> {
         let status = response.status();
+        // Errors and event streams are boxed, so that the future of a request with a JSON reply is small.
         if !status.is_success() {
             return Err(Box::pin(self.read_error(response)).await);
         }
         if has_content_type(response.headers(), "text/event-stream") {
-            // Boxed, so that the future of a request with a JSON reply is small.
             return Box::pin(self.follow(link, request.id, response.into_body(), dialect)).await;
         }
         if status == StatusCode::ACCEPTED {
