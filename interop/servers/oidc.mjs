@@ -28,9 +28,12 @@ const now = Date.now;
 let back = 0;
 Date.now = () => now() - back * 1000;
 
+// The pair is encoded as it is generated: `privateKey.export({ format: 'jwk' })` can hang in Node 20, when the garbage
+// collector runs during the call and waits for the lock of the same key.
 function key(type, options, alg) {
-  const { privateKey } = generateKeyPairSync(type, options);
-  return { ...privateKey.export({ format: 'jwk' }), kid: alg, alg, use: 'sig' };
+  const jwk = { format: 'jwk' };
+  const { privateKey } = generateKeyPairSync(type, { ...options, privateKeyEncoding: jwk, publicKeyEncoding: jwk });
+  return { ...privateKey, kid: alg, alg, use: 'sig' };
 }
 
 const rsa = { modulusLength: 2048 };

@@ -179,8 +179,9 @@ impl Script {
         let end = Instant::now() + LONG;
         loop {
             let left = end.saturating_duration_since(Instant::now());
-            let Ok(line) = self.lines.recv_timeout(left) else {
-                panic!("no {name:?} came; there was {:#?}", self.seen);
+            let line = match self.lines.recv_timeout(left) {
+                Ok(line) => line,
+                Err(why) => panic!("no {name:?} came ({why}); there was {:#?}", self.seen),
             };
             let Ok(event) = serde_json::from_str::<Value>(&line) else {
                 continue;
@@ -210,8 +211,12 @@ impl Script {
         let end = Instant::now() + LONG;
         loop {
             let left = end.saturating_duration_since(Instant::now());
-            let Ok(line) = self.lines.recv_timeout(left) else {
-                panic!("none of {names:?} came after {:?}", self.seen.last());
+            let line = match self.lines.recv_timeout(left) {
+                Ok(line) => line,
+                Err(why) => panic!(
+                    "none of {names:?} came ({why}) after {:?}",
+                    self.seen.last()
+                ),
             };
             let Ok(event) = serde_json::from_str::<Value>(&line) else {
                 continue;
