@@ -23,6 +23,9 @@ pub(crate) struct PinObserver {
     /// True if this layer stores new definitions. Otherwise they stay hidden until another process stores them.
     stores_new: bool,
     last: [Mutex<Option<LastMarkedList>>; ItemKind::ALL.len()],
+    /// Held while a new list of a kind is marked. Otherwise, each of many parallel calls to a new server would store all
+    /// definitions of the server, and together fill the queue of the store.
+    marking: [tokio::sync::Mutex<()>; ItemKind::ALL.len()],
 }
 
 /// Cache of the last list and its marked copy.
@@ -39,17 +42,35 @@ impl PinObserver {
             pins,
             stores_new: keeps,
             last: Default::default(),
+            marking: Default::default(),
         }
     }
 
     async fn mark_list(&self, kind: ItemKind, from: Catalog) -> Catalog {
+        match self.marked(kind, &from) {
+            Some(to) => to,
+            // Boxed, because it is rare: the future of a call stays small.
+            None => Box::pin(self.mark_new_list(kind, from)).await,
+        }
+    }
+
+    /// Returns the marked copy of a list that has not changed since it was marked.
+    fn marked(&self, kind: ItemKind, from: &Catalog) -> Option<Catalog> {
         let generation = self.pins.table.refresh();
-        let last = match &*self.last(kind) {
-            Some(last) if last.generation == generation && last.from.is_same_snapshot(&from) => {
-                return last.to.clone();
-            }
-            last => last.clone(),
+        let last = self.last(kind);
+        let same = |last: &&LastMarkedList| {
+            last.generation == generation && last.from.is_same_snapshot(from)
         };
+        last.as_ref().filter(same).map(|last| last.to.clone())
+    }
+
+    async fn mark_new_list(&self, kind: ItemKind, from: Catalog) -> Catalog {
+        let _one = self.marking[kind as usize].lock().await;
+        // A parallel request may have marked it meanwhile.
+        if let Some(to) = self.marked(kind, &from) {
+            return to;
+        }
+        let last = self.last(kind).clone();
         let things = self.observed_definitions(&from);
         let seen = match self.stores_new {
             true => self.observe_all(&things).await,

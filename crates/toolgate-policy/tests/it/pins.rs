@@ -641,6 +641,58 @@ async fn only_what_changed_is_read_again() {
     assert_eq!((other.views(None).len(), read()), (299, 0));
 }
 
+/// A store that counts the writes, and takes a while for each.
+#[derive(Default)]
+struct SlowStore(MemoryStateStore, AtomicUsize);
+
+impl StateStore for SlowStore {
+    fn entries(&self, table: &str) -> Vec<toolgate_policy::StateRow> {
+        self.0.entries(table)
+    }
+    fn write(
+        &self,
+        table: &str,
+        key: &str,
+        value: Option<Value>,
+        expect: toolgate_policy::WritePrecondition,
+    ) -> toolgate_core::BoxFuture<
+        'static,
+        Result<toolgate_policy::WriteOutcome, toolgate_core::Error>,
+    > {
+        self.1.fetch_add(1, Ordering::Relaxed);
+        let written = self.0.write(table, key, value, expect);
+        Box::pin(async {
+            tokio::task::yield_now().await;
+            written.await
+        })
+    }
+    fn changed(&self) -> tokio::sync::watch::Receiver<u64> {
+        self.0.changed()
+    }
+    fn clock(&self) -> &Arc<toolgate_policy::StateClock> {
+        self.0.clock()
+    }
+}
+
+/// Many parallel requests that see a new server: each of its definitions is written once, and all requests see them.
+#[tokio::test]
+async fn parallel_requests_write_each_new_definition_once() {
+    let store = Arc::new(SlowStore::default());
+    let (mut fixture, _) = fixture(|pins| pins);
+    let recorder = fixture.route.recorder.clone();
+    let mine = [("demo".to_owned(), "a".to_owned())];
+    *fixture.pins_mut() = Pins::new(store.clone(), recorder).identities(mine);
+    let all: Vec<Value> = (0..20).map(tool).collect();
+    offer(&fixture, &all);
+    let pipeline = fixture.pipeline();
+    let list = || pipeline.list(ListRequest::all(Caller::new("key:test"), ItemKind::Tool));
+    let lists = futures_util::future::join_all((0..64).map(|_| list())).await;
+    for listed in lists {
+        assert_eq!(listed.unwrap().items().len(), 20);
+    }
+    assert_eq!(store.1.load(Ordering::Relaxed), 20);
+}
+
 /// A server that changes a definition all the time is not told of all the time.
 #[tokio::test]
 async fn a_server_that_never_rests_is_told_of_so_often() {

@@ -24,9 +24,6 @@ use tokio::{runtime::Handle, time::Instant};
 /// Time that an idle connection is kept. It is below the five seconds after which many servers close it: a request that
 /// meets such a close would fail without anyone knowing whether it ran.
 const IDLE_CONNECTION_TIMEOUT: Duration = Duration::from_secs(4);
-/// Maximum number of idle connections: as many as the calls that run at once by default. With fewer, a steady load of
-/// parallel calls opens and closes a connection for nearly every call.
-const MAX_IDLE_CONNECTIONS: usize = 64;
 /// Maximum number of frames of a body that are read only to reach its end.
 const MAX_FRAMES_TO_SKIP: usize = 4;
 /// Maximum size of a response head, in bytes.
@@ -192,6 +189,9 @@ impl Drop for PooledBody {
 }
 
 /// Idle connections of a pool, each kept for [`IDLE_CONNECTION_TIMEOUT`].
+///
+/// Their number has no limit of its own: there are no more than requests that were in flight at once. With such a limit,
+/// a steady load of more parallel calls opens and closes connections all the time.
 #[derive(Default)]
 pub(super) struct IdleConnections(Mutex<IdleList>);
 
@@ -222,9 +222,6 @@ impl IdleConnections {
             return;
         };
         let mut list = self.lock();
-        if list.connections.len() >= MAX_IDLE_CONNECTIONS {
-            return;
-        }
         list.connections.push((Instant::now(), connection));
         if !std::mem::replace(&mut list.has_reaper, true) {
             #[allow(
@@ -359,6 +356,21 @@ mod tests {
         let closes = b"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
         exchange(first, &mut server, closes).await;
         assert!(pool.take().is_none());
+    }
+
+    #[tokio::test]
+    async fn the_connections_of_all_parallel_requests_are_kept() {
+        let pool = Arc::default();
+        let mut open = Vec::new();
+        for _ in 0..300 {
+            open.push(connection(&pool).await);
+        }
+        let mut servers = Vec::new();
+        for (first, mut server) in open {
+            exchange(first, &mut server, EMPTY).await;
+            servers.push(server);
+        }
+        assert_eq!(pool.lock().connections.len(), servers.len());
     }
 
     #[tokio::test(start_paused = true)]
