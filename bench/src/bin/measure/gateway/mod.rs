@@ -64,7 +64,7 @@ const ECHO: GatewayLoad = GatewayLoad {
 };
 
 /// All workloads of gateways.
-const LOADS: [GatewayLoad; 9] = [
+const LOADS: [GatewayLoad; 10] = [
     ECHO,
     GatewayLoad {
         load: Load {
@@ -81,6 +81,16 @@ const LOADS: [GatewayLoad; 9] = [
             name: "http-128",
             title: "HTTP to HTTP, 128 connections",
             flight: 128,
+            timed: 20_000,
+            ..ECHO.load
+        },
+        ..ECHO
+    },
+    GatewayLoad {
+        load: Load {
+            name: "http-512",
+            title: "HTTP to HTTP, 512 connections",
+            flight: 512,
             timed: 20_000,
             ..ECHO.load
         },

@@ -199,4 +199,4 @@ fn config(load: &GatewayLoad, audit: &str, url: Option<String>) -> String {
 }
 
 /// Limits that no workload reaches; all of them stay on.
-pub const MOST: &str = "[limits]\nrate = \"1000000/s\"\nsessions = 4096\ncalls_per_caller = 256\n";
+pub const MOST: &str = "[limits]\nrate = \"1000000/s\"\nsessions = 4096\ncalls_per_caller = 512\ncalls_per_tool = 512\nconnections_per_address = 1024\n";
