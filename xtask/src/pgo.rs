@@ -62,10 +62,11 @@ pub(crate) fn record(
     named_by_content(&merged)
 }
 
-/// Builds the programs of `bench/`, which are a workspace of their own.
+/// Builds the programs of `bench/`, which are a workspace of their own, into its target directory, whatever
+/// `CARGO_TARGET_DIR` says.
 pub(crate) fn build_bench() -> Result<(), String> {
     let mut build = cargo();
-    build.args(["build", "--release", "--locked"]);
+    build.args(["build", "--release", "--locked", "--target-dir", "target"]);
     must(build.current_dir(root().join("bench")))
 }
 

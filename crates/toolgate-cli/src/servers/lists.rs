@@ -74,10 +74,11 @@ impl ServerLists {
         {
             return;
         }
+        // Before it is written, so that parallel requests do not write it, too.
+        self.lock_last()[kind as usize] = Some(Some(listed.clone()));
         if let Some(stored) = &self.stored {
             stored.write(spec, kind, listed).await;
         }
-        self.lock_last()[kind as usize] = Some(Some(listed.clone()));
     }
 
     /// Waits for a list, unless it took too long before; `None` if it takes too long.
