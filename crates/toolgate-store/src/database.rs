@@ -298,18 +298,20 @@ impl Database {
         let wrong = |cause| self.failure(cause);
         let mut put = self
             .connection
-            .prepare(
+            .prepare_cached(
                 "INSERT INTO entries (tbl, key, value, version, digest) VALUES (?1, ?2, ?3, ?4, ?5)
                 ON CONFLICT (tbl, key) DO UPDATE SET value = ?3, version = ?4, digest = ?5",
             )
             .map_err(wrong)?;
         let mut remove = self
             .connection
-            .prepare("DELETE FROM entries WHERE tbl = ?1 AND key = ?2")
+            .prepare_cached("DELETE FROM entries WHERE tbl = ?1 AND key = ?2")
             .map_err(wrong)?;
         let mut remember = self
             .connection
-            .prepare("INSERT OR REPLACE INTO changes (version, tbl, key) VALUES (?1, ?2, ?3)")
+            .prepare_cached(
+                "INSERT OR REPLACE INTO changes (version, tbl, key) VALUES (?1, ?2, ?3)",
+            )
             .map_err(wrong)?;
         for StoreChange {
             version,
@@ -340,11 +342,13 @@ impl Database {
         let forgotten = newest.saturating_sub(REMEMBERED_CHANGES);
         let done = (|| {
             let sql = "UPDATE counters SET value = max(value, ?2) WHERE name = ?1";
-            let mut set = self.connection.prepare(sql)?;
+            let mut set = self.connection.prepare_cached(sql)?;
             set.execute(params!["version", signed(newest)])?;
             set.execute(params!["forgotten", signed(forgotten)])?;
             let sql = "DELETE FROM changes WHERE version <= ?1";
-            self.connection.prepare(sql)?.execute([signed(forgotten)])
+            self.connection
+                .prepare_cached(sql)?
+                .execute([signed(forgotten)])
         })();
         done.map(drop).map_err(|cause| self.failure(cause))
     }

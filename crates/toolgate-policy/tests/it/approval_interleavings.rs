@@ -1,6 +1,7 @@
 //! Interleavings of the steps of an approval, also between two processes. Each has exactly one end.
 
 use crate::pipeline_fixture::{PipelineFixture, again, approval, text};
+use futures_util::FutureExt;
 use serde_json::{Value, json};
 use std::{
     sync::{Arc, Mutex},
@@ -382,6 +383,70 @@ async fn the_last_use_of_a_grant_is_one_use() {
             Some("used up")
         );
     }
+}
+
+/// The first call writes alone; the others, which begin meanwhile, share the second write. A grant that limits its uses has
+/// one write for each.
+#[tokio::test]
+async fn parallel_uses_of_a_grant_share_a_write() {
+    for (max_uses, writes) in [(None, 2), (Some(20), 20)] {
+        let (a, _, slow) = two();
+        let call = a.call("add", json!({"a": 1}));
+        let questions = at_once(&slow, a.asked(&call)).await;
+        let mut terms = GrantTerms::default();
+        terms.max_uses = max_uses;
+        let (id, yes) = (approval(&questions), ApprovalTerms::with_grant(terms));
+        let given = a.approvals().approve(&id, ApprovalChannel::Console, yes);
+        at_once(&slow, given).await.unwrap();
+        let calls = (2..22).map(|n| a.go(a.call("add", json!({ "a": n }))));
+        let mut written = 0;
+        let release = async {
+            loop {
+                tokio::task::yield_now().await;
+                written += slow.held();
+                slow.release_all();
+            }
+        };
+        let all = tokio::select! {
+            all = futures_util::future::join_all(calls) => all,
+            () = release => unreachable!(),
+        };
+        assert!(all.iter().all(ran), "{all:?}");
+        assert_eq!((a.approvals().grants()[0].used, written), (20, writes));
+    }
+}
+
+/// A call that ends while its use waits for its turn is not counted, and keeps no other call from running.
+#[tokio::test]
+async fn a_cancelled_use_of_a_grant_leaves_the_others() {
+    let (a, _, slow) = two();
+    let call = a.call("add", json!({"a": 1}));
+    let questions = at_once(&slow, a.asked(&call)).await;
+    let (id, yes) = (
+        approval(&questions),
+        ApprovalTerms::with_grant(GrantTerms::default()),
+    );
+    let given = a.approvals().approve(&id, ApprovalChannel::Console, yes);
+    at_once(&slow, given).await.unwrap();
+    let go = |n: u32| Box::pin(a.go(a.call("add", json!({ "a": n }))));
+    // The first is being written, and the others wait.
+    let (mut first, mut second, mut third) = (go(2), go(3), go(4));
+    for one in [&mut first, &mut second, &mut third] {
+        assert!(one.now_or_never().is_none());
+    }
+    assert_eq!(slow.held(), 1);
+    drop(second);
+    let (one, three) = at_once(&slow, async { tokio::join!(first, third) }).await;
+    assert!(ran(&one) && ran(&three), "{one:?} {three:?}");
+    assert_eq!(a.approvals().grants()[0].used, 2);
+    // The writer ends before the write: those that wait with it write for themselves.
+    let (mut first, mut second, mut third) = (go(5), go(6), go(7));
+    for one in [&mut first, &mut second, &mut third] {
+        assert!(one.now_or_never().is_none());
+    }
+    drop(first);
+    let (two, three) = at_once(&slow, async { tokio::join!(second, third) }).await;
+    assert!(ran(&two) && ran(&three), "{two:?} {three:?}");
 }
 
 #[tokio::test]

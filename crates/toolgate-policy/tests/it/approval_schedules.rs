@@ -16,8 +16,8 @@ use std::{
 };
 use tokio::sync::{oneshot, watch};
 use toolgate_core::{
-    ApprovalOutcome, ApprovalStep, BoxFuture, Call, Caller, Error, ErrorKind, Item, Json,
-    RefusalReason,
+    ApprovalOutcome, ApprovalStep, BoxFuture, Call, Caller, DecisionLog, Error, ErrorKind, Item,
+    Json, RefusalReason,
 };
 use toolgate_policy::{
     ApprovalChannel, ApprovalConfirm, ApprovalLimits, ApprovalService, ApprovalTerms, Approver,
@@ -298,8 +298,10 @@ impl Schedule {
         let call = match self.random.below(3) {
             0 if !self.retries.is_empty() => {
                 let one = self.random.below(self.retries.len());
-                // The same round may be repeated, also at two gateways.
-                self.retries[one].clone()
+                // The same round may be repeated, also at two gateways. Each time it is a request with a log of its own.
+                let mut again = self.retries[one].clone();
+                again.decision_log = DecisionLog::default();
+                again
             }
             _ if self.started < MAX_CALLS => {
                 self.started += 1;
@@ -327,17 +329,18 @@ impl Schedule {
         let id = shown[self.random.below(shown.len())].id.clone();
         let service = self.gateways[at].service.clone();
         let who = Approver::named(ApprovalChannel::Console, "ann");
-        let choice = self.random.below(6);
+        let choice = self.random.below(5);
         self.gateways[at].decisions.push(Box::pin(async move {
-            let grant = || {
+            let grant = |max_uses| {
                 let mut grant = GrantTerms::default();
-                grant.max_uses = Some(2);
+                grant.max_uses = max_uses;
                 ApprovalTerms::with_grant(grant)
             };
             // The uses are judged, not the answers to the person.
             match choice {
                 0 => drop(service.deny(&id, who, None).await),
-                1 => drop(service.approve(&id, who, grant()).await),
+                1 => drop(service.approve(&id, who, grant(Some(2))).await),
+                2 => drop(service.approve(&id, who, grant(None)).await),
                 _ => drop(service.approve(&id, who, ApprovalTerms::default()).await),
             }
         }));
@@ -523,7 +526,7 @@ impl Schedule {
         );
     }
 
-    /// At most two uses, each of which the database counted before.
+    /// At most as many uses as the grant allows, each of which the database counted before.
     fn judge_grant(&mut self, call: &Call) {
         let steps = call.decision_log.steps();
         let granted = steps.iter().rev().find(|step| step.decision == "granted");
@@ -534,7 +537,7 @@ impl Schedule {
         let (grant, _) = &self.database.entries[&("grants".to_owned(), id.clone())];
         let counted = grant["used"].as_u64().unwrap();
         assert!(
-            *uses <= counted && counted <= 2,
+            *uses <= counted && grant["uses"].as_u64().is_none_or(|most| counted <= most),
             "seed {}: {id} was used {uses} times, and {counted} are counted",
             self.seed
         );

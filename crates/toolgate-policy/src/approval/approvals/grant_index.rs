@@ -40,6 +40,11 @@ impl GrantIndex {
         self.by_id.values()
     }
 
+    /// Returns a grant.
+    pub(super) fn get(&self, id: &str) -> Option<&StoredApprovalGrant> {
+        self.by_id.get(id)
+    }
+
     /// Returns the number of grants.
     pub(super) fn len(&self) -> usize {
         self.by_id.len()

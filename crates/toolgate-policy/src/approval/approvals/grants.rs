@@ -108,10 +108,10 @@ impl GrantView {
             && self.definition == binding.definition
     }
 
-    /// Returns a copy with one more use.
-    pub(super) fn with_one_more_use(&self, now: SystemTime) -> GrantView {
+    /// Returns a copy with more uses.
+    pub(super) fn with_more_uses(&self, uses: u64, now: SystemTime) -> GrantView {
         GrantView {
-            used: self.used.saturating_add(1),
+            used: self.used.saturating_add(uses),
             last_used: Some(now),
             ..self.clone()
         }

@@ -6,6 +6,7 @@ mod condition;
 mod decisions;
 mod expiry;
 mod grant_index;
+mod grant_uses;
 mod grants;
 mod id;
 mod in_process;

@@ -4,7 +4,7 @@ use super::{
     ApprovalBinding, ApprovalRequirement, ApprovalService, ApprovalSlot, ApprovalStatus,
     codec::StoredApproval, grants, id, pending::PendingApproval, wait::DecisionWait,
 };
-use crate::{WriteOutcome, WritePrecondition};
+use crate::WriteOutcome;
 use std::{sync::Arc, time::SystemTime};
 use toolgate_core::{BoxFuture, Call, DecisionWaiter, Error, ErrorKind, Item, Json};
 use toolgate_journal::AuditEntry;
@@ -122,15 +122,6 @@ impl ApprovalService {
     ) -> Result<Option<String>, Error> {
         let speaks = |grant: &&grants::StoredApprovalGrant| grant.view.matches(binding);
         let (server, tool) = (&*binding.server, binding.tool.as_str());
-        let known = self
-            .lock_index()
-            .grants
-            .of_tool(server, tool)
-            .any(|grant| speaks(&grant));
-        if !known {
-            return Ok(None);
-        }
-        let _turn = self.turns.lock().await;
         for _ in 0..ApprovalService::MAX_WRITE_ATTEMPTS {
             let now = self.now();
             let found = {
@@ -143,15 +134,9 @@ impl ApprovalService {
             let Some(grant) = found else {
                 return Ok(None);
             };
-            let (id, used) = (&grant.view.id, grant.view.with_one_more_use(now).json());
-            let expect = WritePrecondition::Version(grant.version);
-            let written = self
-                .store
-                .write(grants::GRANTS_TABLE, id, Some(used), expect);
-            let written = written.await?;
-            self.sync();
-            if let WriteOutcome::Done(_) = written {
-                return Ok(Some(format!("{id} remembered by {}", grant.view.approver)));
+            if self.count_grant_use(&grant).await? {
+                let (id, approver) = (&grant.view.id, &grant.view.approver);
+                return Ok(Some(format!("{id} remembered by {approver}")));
             }
         }
         Err(conflict_error())

@@ -3,8 +3,8 @@
 
 use super::{
     ApprovalBinding, ApprovalError, ApprovalLimits, ApprovalStatus, ApprovalView, GrantView, codec,
-    expiry::EndingApprovals, grants, index::ApprovalIndex, pending::PendingApproval,
-    signatures::SignedUses,
+    expiry::EndingApprovals, grant_uses::GrantUseQueue, grants, index::ApprovalIndex,
+    pending::PendingApproval, signatures::SignedUses,
 };
 use crate::passkeys::PasskeyRegistry;
 use crate::{AuditRecorder, FreezeRegistry, StateClock, StateStore, WritePrecondition};
@@ -66,8 +66,7 @@ pub struct ApprovalService {
     changed: watch::Sender<u64>,
     /// Ended approvals whose end is being written to the store.
     pub(super) endings: EndingApprovals,
-    /// Serializes uses of grants, so that they do not conflict at the store.
-    pub(super) turns: tokio::sync::Mutex<()>,
+    pub(super) grant_uses: GrantUseQueue,
 }
 
 impl ApprovalService {
@@ -92,7 +91,7 @@ impl ApprovalService {
             index: Mutex::default(),
             changed: watch::Sender::new(0),
             endings: EndingApprovals::default(),
-            turns: tokio::sync::Mutex::default(),
+            grant_uses: GrantUseQueue::default(),
         });
         desk.sync();
         desk

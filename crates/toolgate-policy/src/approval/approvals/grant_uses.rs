@@ -1,0 +1,91 @@
+//! Uses of grants: parallel calls that use one grant share a write to the store.
+
+use super::{ApprovalService, grants::GRANTS_TABLE, grants::StoredApprovalGrant};
+use crate::{WriteOutcome, WritePrecondition};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::{Mutex as AsyncMutex, oneshot};
+use toolgate_core::Error;
+
+/// Uses of grants that wait to be counted.
+#[derive(Default)]
+pub(super) struct GrantUseQueue {
+    /// Serializes the writes, so that they do not conflict at the store.
+    turn: AsyncMutex<()>,
+    waiting: Mutex<Vec<WaitingUse>>,
+}
+
+/// Use of a grant by a call that waits for its turn.
+struct WaitingUse {
+    grant: Arc<str>,
+    counted: oneshot::Sender<()>,
+}
+
+impl GrantUseQueue {
+    fn add(&self, grant: &Arc<str>) -> oneshot::Receiver<()> {
+        let (counted, told) = oneshot::channel();
+        let grant = grant.clone();
+        self.lock().push(WaitingUse { grant, counted });
+        told
+    }
+
+    /// Removes the waiting uses of a grant. Uses by calls that ended meanwhile do not count.
+    fn take(&self, grant: &Arc<str>) -> Vec<WaitingUse> {
+        let mut waiting = self.lock();
+        waiting.retain(|one| !one.counted.is_closed());
+        waiting.extract_if(.., |one| one.grant == *grant).collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<WaitingUse>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl ApprovalService {
+    /// Counts a use of a grant in the store. The uses by parallel calls are counted in one write, unless the grant
+    /// limits them: a call that ends during the write must not lose uses of others. Returns `false` if the grant has
+    /// ended or changed meanwhile.
+    ///
+    /// A grant never changes but for its uses, so a condition that held before the wait holds after it.
+    pub(super) async fn count_grant_use(&self, grant: &StoredApprovalGrant) -> Result<bool, Error> {
+        let id = &grant.view.id;
+        let shares = grant.view.max_uses.is_none();
+        let mut told = shares.then(|| self.grant_uses.add(id));
+        let _turn = self.grant_uses.turn.lock().await;
+        if let Some(told) = &mut told {
+            match told.try_recv() {
+                Ok(()) => return Ok(true),
+                Err(oneshot::error::TryRecvError::Empty) => {}
+                // The write that would have counted it failed.
+                Err(oneshot::error::TryRecvError::Closed) => return Ok(false),
+            }
+        }
+        let now = self.now();
+        let current = self.lock_index().grants.get(id).cloned();
+        let current = current.filter(|grant| grant.view.end_reason(now).is_none());
+        let Some(current) = current else {
+            return Ok(false);
+        };
+        let counted = if shares {
+            self.grant_uses.take(id)
+        } else {
+            Vec::new()
+        };
+        let uses = counted.len().max(1) as u64;
+        let written = self.store.write(
+            GRANTS_TABLE,
+            id,
+            Some(current.view.with_more_uses(uses, now).json()),
+            WritePrecondition::Version(current.version),
+        );
+        let written = written.await?;
+        self.sync();
+        let is_done = matches!(written, WriteOutcome::Done(_));
+        if is_done {
+            for use_of_grant in counted {
+                // The call may have ended.
+                let _ = use_of_grant.counted.send(());
+            }
+        }
+        Ok(is_done)
+    }
+}
