@@ -2,7 +2,10 @@
 
 use super::{ApprovalService, grants::GRANTS_TABLE, grants::StoredApprovalGrant};
 use crate::{WriteOutcome, WritePrecondition};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::{
+    future::pending,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
 use tokio::sync::{Mutex as AsyncMutex, oneshot};
 use toolgate_core::Error;
 
@@ -49,28 +52,32 @@ impl ApprovalService {
     pub(super) async fn count_grant_use(&self, grant: &StoredApprovalGrant) -> Result<bool, Error> {
         let id = &grant.view.id;
         let shares = grant.view.max_uses.is_none();
-        let mut told = shares.then(|| self.grant_uses.add(id));
-        let _turn = self.grant_uses.turn.lock().await;
-        if let Some(told) = &mut told {
-            match told.try_recv() {
-                Ok(()) => return Ok(true),
-                Err(oneshot::error::TryRecvError::Empty) => {}
-                // The write that would have counted it failed.
-                Err(oneshot::error::TryRecvError::Closed) => return Ok(false),
+        let told = shares.then(|| self.grant_uses.add(id));
+        let counted = async {
+            match told {
+                Some(told) => told.await,
+                None => pending().await,
             }
-        }
+        };
+        let _turn = tokio::select! {
+            biased;
+            // An error means that the write of another call failed, which would have counted this use.
+            counted = counted => return Ok(counted.is_ok()),
+            turn = self.grant_uses.turn.lock() => turn,
+        };
         let now = self.now();
         let current = self.lock_index().grants.get(id).cloned();
         let current = current.filter(|grant| grant.view.end_reason(now).is_none());
         let Some(current) = current else {
             return Ok(false);
         };
-        let counted = if shares {
+        // Without the use of this call, which no longer waits.
+        let others = if shares {
             self.grant_uses.take(id)
         } else {
             Vec::new()
         };
-        let uses = counted.len().max(1) as u64;
+        let uses = 1 + others.len() as u64;
         let written = self.store.write(
             GRANTS_TABLE,
             id,
@@ -81,9 +88,9 @@ impl ApprovalService {
         self.sync();
         let is_done = matches!(written, WriteOutcome::Done(_));
         if is_done {
-            for use_of_grant in counted {
+            for other in others {
                 // The call may have ended.
-                let _ = use_of_grant.counted.send(());
+                let _ = other.counted.send(());
             }
         }
         Ok(is_done)
