@@ -67,15 +67,16 @@ impl ServerLists {
 
     /// Stores a list of the server.
     pub(super) async fn store(&self, spec: &ServerSpec, kind: ItemKind, listed: &Catalog) {
-        let same = |last: &Catalog| last.is_same_snapshot(listed);
-        if self.lock_last()[kind as usize]
-            .as_ref()
-            .is_some_and(|last| last.as_ref().is_some_and(same))
         {
-            return;
+            let mut last = self.lock_last();
+            let last = &mut last[kind as usize];
+            let same = |last: &Catalog| last.is_same_snapshot(listed);
+            if last.as_ref().and_then(Option::as_ref).is_some_and(same) {
+                return;
+            }
+            // Before it is written, so that parallel requests do not write it, too.
+            *last = Some(Some(listed.clone()));
         }
-        // Before it is written, so that parallel requests do not write it, too.
-        self.lock_last()[kind as usize] = Some(Some(listed.clone()));
         if let Some(stored) = &self.stored {
             stored.write(spec, kind, listed).await;
         }

@@ -308,13 +308,34 @@ async fn at_once<F: Future>(slow: &Slow, work: F) -> F::Output {
 
 async fn approved(a: &PipelineFixture, slow: &Slow) -> (Call, InputRequests) {
     let call = a.call("wipe", json!({}));
-    let questions = at_once(slow, a.asked(&call)).await;
-    let id = approval(&questions);
-    let yes = a
-        .approvals()
-        .approve(&id, ApprovalChannel::Console, ApprovalTerms::default());
-    at_once(slow, yes).await.unwrap();
+    let questions = approve(a, slow, &call, ApprovalTerms::default()).await;
     (call, questions)
+}
+
+/// A person approves the call and remembers it for other arguments.
+async fn remembered(
+    a: &PipelineFixture,
+    slow: &Slow,
+    max_uses: Option<u64>,
+) -> (Call, InputRequests) {
+    let call = a.call("add", json!({"a": 1}));
+    let mut terms = GrantTerms::default();
+    terms.max_uses = max_uses;
+    let questions = approve(a, slow, &call, ApprovalTerms::with_grant(terms)).await;
+    (call, questions)
+}
+
+async fn approve(
+    a: &PipelineFixture,
+    slow: &Slow,
+    call: &Call,
+    terms: ApprovalTerms,
+) -> InputRequests {
+    let questions = at_once(slow, a.asked(call)).await;
+    let id = approval(&questions);
+    let yes = a.approvals().approve(&id, ApprovalChannel::Console, terms);
+    at_once(slow, yes).await.unwrap();
+    questions
 }
 
 fn ran(outcome: &Result<Outcome, Error>) -> bool {
@@ -356,17 +377,7 @@ async fn a_no_of_one_process_and_a_use_of_another_have_one_winner() {
 async fn the_last_use_of_a_grant_is_one_use() {
     for first in [0, 1] {
         let (a, b, slow) = two();
-        let call = a.call("add", json!({"a": 1}));
-        let questions = at_once(&slow, a.asked(&call)).await;
-        let mut once = GrantTerms::default();
-        once.max_uses = Some(1);
-        let id = approval(&questions);
-        let yes = a.approvals().approve(
-            &id,
-            ApprovalChannel::Console,
-            ApprovalTerms::with_grant(once),
-        );
-        at_once(&slow, yes).await.unwrap();
+        let (call, questions) = remembered(&a, &slow, Some(1)).await;
         // The approval itself is for the first call; two others want the grant.
         at_once(&slow, a.go(again(&call, &questions)))
             .await
@@ -391,13 +402,7 @@ async fn the_last_use_of_a_grant_is_one_use() {
 async fn parallel_uses_of_a_grant_share_a_write() {
     for (max_uses, writes) in [(None, 2), (Some(20), 20)] {
         let (a, _, slow) = two();
-        let call = a.call("add", json!({"a": 1}));
-        let questions = at_once(&slow, a.asked(&call)).await;
-        let mut terms = GrantTerms::default();
-        terms.max_uses = max_uses;
-        let (id, yes) = (approval(&questions), ApprovalTerms::with_grant(terms));
-        let given = a.approvals().approve(&id, ApprovalChannel::Console, yes);
-        at_once(&slow, given).await.unwrap();
+        remembered(&a, &slow, max_uses).await;
         let calls = (2..22).map(|n| a.go(a.call("add", json!({ "a": n }))));
         let mut written = 0;
         let release = async {
@@ -420,14 +425,7 @@ async fn parallel_uses_of_a_grant_share_a_write() {
 #[tokio::test]
 async fn a_cancelled_use_of_a_grant_leaves_the_others() {
     let (a, _, slow) = two();
-    let call = a.call("add", json!({"a": 1}));
-    let questions = at_once(&slow, a.asked(&call)).await;
-    let (id, yes) = (
-        approval(&questions),
-        ApprovalTerms::with_grant(GrantTerms::default()),
-    );
-    let given = a.approvals().approve(&id, ApprovalChannel::Console, yes);
-    at_once(&slow, given).await.unwrap();
+    remembered(&a, &slow, None).await;
     let go = |n: u32| Box::pin(a.go(a.call("add", json!({ "a": n }))));
     // The first is being written, and the others wait.
     let (mut first, mut second, mut third) = (go(2), go(3), go(4));
@@ -439,7 +437,7 @@ async fn a_cancelled_use_of_a_grant_leaves_the_others() {
     let (one, three) = at_once(&slow, async { tokio::join!(first, third) }).await;
     assert!(ran(&one) && ran(&three), "{one:?} {three:?}");
     assert_eq!(a.approvals().grants()[0].used, 2);
-    // The writer ends before the write: those that wait with it write for themselves.
+    // The first call ends during its write. The others write for themselves.
     let (mut first, mut second, mut third) = (go(5), go(6), go(7));
     for one in [&mut first, &mut second, &mut third] {
         assert!(one.now_or_never().is_none());
@@ -447,21 +445,22 @@ async fn a_cancelled_use_of_a_grant_leaves_the_others() {
     drop(first);
     let (two, three) = at_once(&slow, async { tokio::join!(second, third) }).await;
     assert!(ran(&two) && ran(&three), "{two:?} {three:?}");
+    // The second call ends during a write that counts the use of the third, too.
+    let (mut first, mut second, mut third) = (go(8), go(9), go(10));
+    for one in [&mut first, &mut second, &mut third] {
+        assert!(one.now_or_never().is_none());
+    }
+    let one = at_once(&slow, first).await;
+    assert!(second.as_mut().now_or_never().is_none());
+    drop(second);
+    let three = at_once(&slow, third).await;
+    assert!(ran(&one) && ran(&three), "{one:?} {three:?}");
 }
 
 #[tokio::test]
 async fn a_revoked_grant_does_not_come_back() {
     let (a, b, slow) = two();
-    let call = a.call("add", json!({"a": 1}));
-    let questions = at_once(&slow, a.asked(&call)).await;
-    let yes = ApprovalTerms::with_grant(GrantTerms::default());
-    let id = approval(&questions);
-    at_once(
-        &slow,
-        a.approvals().approve(&id, ApprovalChannel::Console, yes),
-    )
-    .await
-    .unwrap();
+    let (call, questions) = remembered(&a, &slow, None).await;
     at_once(&slow, a.go(again(&call, &questions)))
         .await
         .unwrap();

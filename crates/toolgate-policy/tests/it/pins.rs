@@ -575,17 +575,21 @@ async fn what_cannot_be_kept_is_hidden() {
     assert_eq!(names(&fixture, ItemKind::Tool).await, [""; 0]);
 }
 
-/// A store that counts what is read of it.
+/// A store that counts the rows that are read and written. Parallel requests go on while it writes.
 #[derive(Default)]
-struct Counted(MemoryStateStore, AtomicUsize);
+struct CountingStore {
+    memory: MemoryStateStore,
+    reads: AtomicUsize,
+    writes: AtomicUsize,
+}
 
-impl StateStore for Counted {
+impl StateStore for CountingStore {
     fn entries(&self, table: &str) -> Vec<toolgate_policy::StateRow> {
-        self.0.entries(table)
+        self.memory.entries(table)
     }
     fn row(&self, table: &str, key: &str) -> Option<toolgate_policy::StateRow> {
-        self.1.fetch_add(1, Ordering::Relaxed);
-        self.0.row(table, key)
+        self.reads.fetch_add(1, Ordering::Relaxed);
+        self.memory.row(table, key)
     }
     fn write(
         &self,
@@ -597,20 +601,25 @@ impl StateStore for Counted {
         'static,
         Result<toolgate_policy::WriteOutcome, toolgate_core::Error>,
     > {
-        self.0.write(table, key, value, expect)
+        self.writes.fetch_add(1, Ordering::Relaxed);
+        let written = self.memory.write(table, key, value, expect);
+        Box::pin(async {
+            tokio::task::yield_now().await;
+            written.await
+        })
     }
     fn changed(&self) -> tokio::sync::watch::Receiver<u64> {
-        self.0.changed()
+        self.memory.changed()
     }
     fn clock(&self) -> &Arc<toolgate_policy::StateClock> {
-        self.0.clock()
+        self.memory.clock()
     }
 }
 
 /// Of what others write only that is read; what nobody can read is no news each time.
 #[tokio::test]
 async fn only_what_changed_is_read_again() {
-    let store = Arc::new(Counted::default());
+    let store = Arc::new(CountingStore::default());
     let (mut fixture, _) = fixture(|pins| pins);
     let recorder = fixture.route.recorder.clone();
     let mine = || [("demo".to_owned(), "a".to_owned())];
@@ -623,7 +632,7 @@ async fn only_what_changed_is_read_again() {
     all[7]["title"] = json!("Another");
     offer(&fixture, &all);
     names(&fixture, ItemKind::Tool).await;
-    let read = || store.1.swap(0, Ordering::Relaxed);
+    let read = || store.reads.swap(0, Ordering::Relaxed);
     read();
     assert_eq!(other.awaiting_decision(9).len(), 1);
     assert_eq!(read(), 1);
@@ -641,43 +650,10 @@ async fn only_what_changed_is_read_again() {
     assert_eq!((other.views(None).len(), read()), (299, 0));
 }
 
-/// A store that counts the writes, and takes a while for each.
-#[derive(Default)]
-struct SlowStore(MemoryStateStore, AtomicUsize);
-
-impl StateStore for SlowStore {
-    fn entries(&self, table: &str) -> Vec<toolgate_policy::StateRow> {
-        self.0.entries(table)
-    }
-    fn write(
-        &self,
-        table: &str,
-        key: &str,
-        value: Option<Value>,
-        expect: toolgate_policy::WritePrecondition,
-    ) -> toolgate_core::BoxFuture<
-        'static,
-        Result<toolgate_policy::WriteOutcome, toolgate_core::Error>,
-    > {
-        self.1.fetch_add(1, Ordering::Relaxed);
-        let written = self.0.write(table, key, value, expect);
-        Box::pin(async {
-            tokio::task::yield_now().await;
-            written.await
-        })
-    }
-    fn changed(&self) -> tokio::sync::watch::Receiver<u64> {
-        self.0.changed()
-    }
-    fn clock(&self) -> &Arc<toolgate_policy::StateClock> {
-        self.0.clock()
-    }
-}
-
 /// Many parallel requests that see a new server: each of its definitions is written once, and all requests see them.
 #[tokio::test]
 async fn parallel_requests_write_each_new_definition_once() {
-    let store = Arc::new(SlowStore::default());
+    let store = Arc::new(CountingStore::default());
     let (mut fixture, _) = fixture(|pins| pins);
     let recorder = fixture.route.recorder.clone();
     let mine = [("demo".to_owned(), "a".to_owned())];
@@ -690,7 +666,7 @@ async fn parallel_requests_write_each_new_definition_once() {
     for listed in lists {
         assert_eq!(listed.unwrap().items().len(), 20);
     }
-    assert_eq!(store.1.load(Ordering::Relaxed), 20);
+    assert_eq!(store.writes.load(Ordering::Relaxed), 20);
 }
 
 /// A server that changes a definition all the time is not told of all the time.

@@ -178,15 +178,7 @@ impl Script {
     pub(crate) fn event_where(&mut self, name: &str, pick: impl Fn(&Value) -> bool) -> Value {
         let end = Instant::now() + LONG;
         loop {
-            let left = end.saturating_duration_since(Instant::now());
-            let line = match self.lines.recv_timeout(left) {
-                Ok(line) => line,
-                Err(why) => panic!("no {name:?} came ({why}); there was {:#?}", self.seen),
-            };
-            let Ok(event) = serde_json::from_str::<Value>(&line) else {
-                continue;
-            };
-            self.seen.push(event.clone());
+            let event = self.next_until(end, &[name]);
             if event["event"] == name && pick(&event) {
                 return event;
             }
@@ -210,19 +202,24 @@ impl Script {
     fn next_of(&mut self, names: &[&str]) -> Value {
         let end = Instant::now() + LONG;
         loop {
+            let event = self.next_until(end, names);
+            if names.iter().any(|name| event["event"] == *name) {
+                return event;
+            }
+        }
+    }
+
+    /// Waits for the next event. Its absence fails the test, and says that the test waits for one of these.
+    #[track_caller]
+    fn next_until(&mut self, end: Instant, names: &[&str]) -> Value {
+        loop {
             let left = end.saturating_duration_since(Instant::now());
             let line = match self.lines.recv_timeout(left) {
                 Ok(line) => line,
-                Err(why) => panic!(
-                    "none of {names:?} came ({why}) after {:?}",
-                    self.seen.last()
-                ),
+                Err(why) => panic!("none of {names:?} came ({why}); there was {:#?}", self.seen),
             };
-            let Ok(event) = serde_json::from_str::<Value>(&line) else {
-                continue;
-            };
-            self.seen.push(event.clone());
-            if names.iter().any(|name| event["event"] == *name) {
+            if let Ok(event) = serde_json::from_str::<Value>(&line) {
+                self.seen.push(event.clone());
                 return event;
             }
         }

@@ -2,10 +2,8 @@
 
 use super::{ApprovalService, grants::GRANTS_TABLE, grants::StoredApprovalGrant};
 use crate::{WriteOutcome, WritePrecondition};
-use std::{
-    future::pending,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use futures_util::future::OptionFuture;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{Mutex as AsyncMutex, oneshot};
 use toolgate_core::Error;
 
@@ -52,38 +50,28 @@ impl ApprovalService {
     pub(super) async fn count_grant_use(&self, grant: &StoredApprovalGrant) -> Result<bool, Error> {
         let id = &grant.view.id;
         let shares = grant.view.max_uses.is_none();
-        let told = shares.then(|| self.grant_uses.add(id));
-        let counted = async {
-            match told {
-                Some(told) => told.await,
-                None => pending().await,
-            }
-        };
+        let counted = shares.then(|| self.grant_uses.add(id));
         let _turn = tokio::select! {
             biased;
             // An error means that the write of another call failed, which would have counted this use.
-            counted = counted => return Ok(counted.is_ok()),
+            Some(counted) = OptionFuture::from(counted) => return Ok(counted.is_ok()),
             turn = self.grant_uses.turn.lock() => turn,
         };
         let now = self.now();
-        let current = self.lock_index().grants.get(id).cloned();
-        let current = current.filter(|grant| grant.view.end_reason(now).is_none());
-        let Some(current) = current else {
-            return Ok(false);
+        let (others, row, version) = {
+            let index = self.lock_index();
+            let current = index.grants.get(id);
+            let Some(current) = current.filter(|grant| grant.view.end_reason(now).is_none()) else {
+                return Ok(false);
+            };
+            // Without the use of this call, which no longer waits.
+            let others = self.grant_uses.take(id);
+            let uses = 1 + others.len() as u64;
+            let row = current.view.with_more_uses(uses, now).json();
+            (others, row, current.version)
         };
-        // Without the use of this call, which no longer waits.
-        let others = if shares {
-            self.grant_uses.take(id)
-        } else {
-            Vec::new()
-        };
-        let uses = 1 + others.len() as u64;
-        let written = self.store.write(
-            GRANTS_TABLE,
-            id,
-            Some(current.view.with_more_uses(uses, now).json()),
-            WritePrecondition::Version(current.version),
-        );
+        let expect = WritePrecondition::Version(version);
+        let written = self.store.write(GRANTS_TABLE, id, Some(row), expect);
         let written = written.await?;
         self.sync();
         let is_done = matches!(written, WriteOutcome::Done(_));

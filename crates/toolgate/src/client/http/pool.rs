@@ -190,8 +190,8 @@ impl Drop for PooledBody {
 
 /// Idle connections of a pool, each kept for [`IDLE_CONNECTION_TIMEOUT`].
 ///
-/// Their number has no limit of its own: there are no more than requests that were in flight at once. With such a limit,
-/// a steady load of more parallel calls opens and closes connections all the time.
+/// The pool does not limit their number, which never exceeds the number of requests that were in flight at once. Above a
+/// limit, a steady load of parallel calls would open and close connections all the time.
 #[derive(Default)]
 pub(super) struct IdleConnections(Mutex<IdleList>);
 
@@ -361,12 +361,9 @@ mod tests {
     #[tokio::test]
     async fn the_connections_of_all_parallel_requests_are_kept() {
         let pool = Arc::default();
-        let mut open = Vec::new();
-        for _ in 0..300 {
-            open.push(connection(&pool).await);
-        }
         let mut servers = Vec::new();
-        for (first, mut server) in open {
+        for _ in 0..300 {
+            let (first, mut server) = connection(&pool).await;
             exchange(first, &mut server, EMPTY).await;
             servers.push(server);
         }
