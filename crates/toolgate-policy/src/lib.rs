@@ -143,6 +143,6 @@ pub use validation::outbound_secrets::{OnOutboundSecret, OutboundSecrets};
 pub use validation::output_schema::{OnInvalidOutput, OutputValidation};
 pub use validation::placeholders::{OnPlaceholder, Placeholders};
 pub use validation::schema::{
-    RequiredDefaults, SchemaBounds, SchemaSanitizer, check_schemas, fits_schema,
-    unchecked_keywords, validate_value,
+    RequiredDefaults, SchemaBounds, SchemaSanitizer, check_item_schemas, check_schemas,
+    fits_schema, unchecked_keywords, validate_value,
 };

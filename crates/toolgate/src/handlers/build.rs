@@ -3,8 +3,8 @@
 use super::{Skill, app_page, registry::OfferedItems};
 use crate::param_headers::ParamHeaders;
 use std::{collections::HashSet, fmt};
-use toolgate_core::{Definition, ItemKind};
-use toolgate_policy::{SchemaBounds, check_schemas};
+use toolgate_core::{Definition, Item, ItemKind};
+use toolgate_policy::{SchemaBounds, check_item_schemas};
 use toolgate_protocol::method::meta;
 
 /// Error of building an MCP server: an invalid tool, resource, prompt or other setting, and the reason.
@@ -146,6 +146,7 @@ fn check_definitions<'a>(
     Ok(list)
 }
 
+/// Checks the name, the input type and the headers of a tool.
 pub(super) fn check_tool(tool: &Definition) -> Result<(), String> {
     let name = tool.name();
     let good = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
@@ -164,5 +165,11 @@ pub(super) fn check_tool(tool: &Definition) -> Result<(), String> {
         return Err("the root of its inputSchema must have \"type\": \"object\"".to_owned());
     }
     ParamHeaders::read(&tool.input_schema())?;
-    check_schemas(tool, &SchemaBounds::default())
+    Ok(())
+}
+
+/// Checks that all of a tool's schemas can be checked.
+pub(super) fn check_schemas(tool: &Item) -> Result<(), BuildError> {
+    let found = check_item_schemas(tool, &SchemaBounds::default());
+    found.map_err(|why| BuildError::new(describe(&tool.def), why))
 }

@@ -10,6 +10,7 @@ use toolgate_core::{
     BoxFuture, Call, Catalog, ChangeFilter, ChangeStream, DecisionLog, Error, ItemKind,
     ListRequest, Outcome, RoundSlots, Service,
 };
+use toolgate_policy::{SchemaBounds, check_schemas};
 use toolgate_protocol::json::{Json, ObjectWriter};
 
 /// Built server without an edge.
@@ -42,7 +43,9 @@ pub(super) fn compose(
     let shown = overrides.check(tools.items());
     let wrong = |(tool, why)| BuildError::new(format!("the override of the tool {tool:?}"), why);
     for tool in shown.map_err(wrong)? {
-        build::check_tool(&tool).map_err(|why| BuildError::new(build::describe(&tool), why))?;
+        build::check_tool(&tool)
+            .and_then(|()| check_schemas(&tool, &SchemaBounds::default()))
+            .map_err(|why| BuildError::new(build::describe(&tool), why))?;
         build::check_mount_prefix(&tool, &offered.mounts)?;
     }
     let id = registry.origin().server.clone();

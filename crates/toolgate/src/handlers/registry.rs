@@ -116,12 +116,15 @@ impl OfferedItems {
             let places = &mut self.indexes[definition.kind() as usize];
             places.insert(definition.name().to_owned(), at);
         }
-        let lists = found.map(|definitions| {
+        let items = found.map(|definitions| -> Vec<Arc<Item>> {
             let items = definitions.into_iter();
-            let items = items.map(|def| Arc::new(Item::new(origin.clone(), def)));
-            Catalog::new(items.collect()).with_cache_hint(hint)
+            items
+                .map(|def| Arc::new(Item::new(origin.clone(), def)))
+                .collect()
         });
-        self.catalogs = lists;
+        let mut tools = items[ItemKind::Tool as usize].iter();
+        tools.try_for_each(|tool| build::check_schemas(tool))?;
+        self.catalogs = items.map(|items| Catalog::new(items).with_cache_hint(hint));
         Ok(self)
     }
 }

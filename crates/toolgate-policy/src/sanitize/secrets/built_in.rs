@@ -1,45 +1,40 @@
-//! The built-in secret rules, from `rules.json`: the rules of `rules.toml` in a form that needs no TOML reader. A test
-//! compares both files.
+//! The built-in secret rules: those of `rules.toml`, as a table that the compiler reads instead of the program.
 
 use super::{
     check::SecretCheck,
+    rule_table::RULES,
     rules::{RuleParts, SecretRule},
 };
-use serde::Deserialize;
+use std::borrow::Cow;
 
-/// A rule as written in `rules.json`.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct BuiltInRule {
-    id: String,
-    regex: String,
-    keywords: Vec<String>,
-    #[serde(default)]
-    entropy: Option<f64>,
-    #[serde(default)]
-    check: SecretCheck,
-    #[serde(default)]
-    assigns: Vec<String>,
+/// A built-in secret rule, as written in `rule_table.rs`.
+pub(super) struct BuiltInRule {
+    pub(super) id: &'static str,
+    pub(super) regex: &'static str,
+    pub(super) keywords: &'static [&'static str],
+    pub(super) entropy: Option<f64>,
+    pub(super) check: SecretCheck,
+    pub(super) assigns: &'static [&'static str],
 }
 
-/// Reads the built-in rules. Their patterns are compiled lazily; a test compiles all of them.
-///
-/// # Errors
-/// The file is not as expected, which a test excludes.
-pub(super) fn rules() -> serde_json::Result<Vec<SecretRule>> {
-    let written: Vec<BuiltInRule> = serde_json::from_str(include_str!("rules.json"))?;
-    let rule = |rule: BuiltInRule| {
+/// Returns the built-in rules. Their patterns are compiled lazily; a test compiles all of them.
+pub(super) fn rules() -> impl Iterator<Item = SecretRule> {
+    RULES.iter().map(|rule| {
         let parts = RuleParts {
             group: None,
             entropy: rule.entropy,
             check: rule.check,
-            assigns: rule.assigns,
-            keywords: rule.keywords,
+            assigns: borrowed(rule.assigns),
+            keywords: borrowed(rule.keywords),
             allow: Vec::new(),
         };
-        SecretRule::new(rule.id, rule.regex, None, parts)
-    };
-    Ok(written.into_iter().map(rule).collect())
+        SecretRule::new(rule.id, Cow::Borrowed(rule.regex), None, parts)
+    })
+}
+
+/// Returns words that need no copy.
+pub(super) fn borrowed(words: &[&'static str]) -> Vec<Cow<'static, str>> {
+    words.iter().map(|&word| Cow::Borrowed(word)).collect()
 }
 
 #[cfg(test)]
@@ -47,24 +42,53 @@ pub(super) fn rules() -> serde_json::Result<Vec<SecretRule>> {
 mod tests {
     use super::*;
     use crate::SecretRules;
+    use std::{env, fs, path::Path};
 
-    /// If this fails, write the rule of `rules.toml` into `rules.json` as well.
+    /// Returns `rule_table.rs` as it should be.
+    fn table(rules: &[SecretRule]) -> String {
+        let line = |rule: &SecretRule| {
+            let SecretRule {
+                id, regex, parts, ..
+            } = rule;
+            let RuleParts {
+                group: None,
+                entropy,
+                check,
+                assigns,
+                keywords,
+                allow,
+            } = parts
+            else {
+                panic!("the table has no column for the group of {id}");
+            };
+            assert!(
+                allow.is_empty(),
+                "the table has no column for the allowlists of {id}"
+            );
+            format!(
+                "    BuiltInRule {{ id: {id:?}, regex: {regex:?}, keywords: &{keywords:?}, entropy: {entropy:?}, check: SecretCheck::{check:?}, assigns: &{assigns:?} }},\n"
+            )
+        };
+        let lines: String = rules.iter().map(line).collect();
+        format!(
+            "//! The table of the built-in secret rules. A test of `built_in.rs` writes it from `rules.toml`.\n\nuse super::{{built_in::BuiltInRule, check::SecretCheck}};\n\n#[rustfmt::skip]\npub(super) const RULES: &[BuiltInRule] = &[\n{lines}];\n"
+        )
+    }
+
+    /// If this fails after a change of `rules.toml`, run it with `TOOLGATE_WRITE_SNAPSHOTS=1`.
     #[test]
     fn the_built_in_rules_are_those_of_the_rule_file() {
         let file = SecretRules::read(include_str!("rules.toml"), false).unwrap();
-        let told = |rule: &SecretRule| {
-            let SecretRule {
-                id,
-                lead,
-                regex,
-                parts,
-                ..
-            } = rule;
-            format!("{id} {lead} {regex} {parts:?}")
-        };
-        let written: Vec<String> = file.rules.iter().map(told).collect();
-        let read: Vec<String> = rules().unwrap().iter().map(told).collect();
-        assert!(read.len() > 50);
-        assert_eq!(read, written);
+        assert!(file.rules.len() > 50);
+        let table = table(&file.rules);
+        if env::var_os("TOOLGATE_WRITE_SNAPSHOTS").is_some() {
+            let path =
+                Path::new(env!("CARGO_MANIFEST_DIR")).join("src/sanitize/secrets/rule_table.rs");
+            fs::write(path, table).unwrap();
+            return;
+        }
+        assert_eq!(table, include_str!("rule_table.rs"));
+        let read = file.rules.iter().map(|rule| rule.lead);
+        assert!(read.eq(rules().map(|rule| rule.lead)));
     }
 }

@@ -6,7 +6,7 @@
 //! possible anchors in a bitmap of all anchors. It compares keywords only where it finds an anchor. The bitmaps ignore
 //! case. A keyword without upper-case letters matches in any case.
 
-use std::collections::HashMap;
+use std::borrow::Cow;
 
 /// A search table for all keywords.
 pub(super) struct KeywordSearch {
@@ -15,25 +15,22 @@ pub(super) struct KeywordSearch {
     pairs: Bitmap,
     /// One bit for each hash of an anchor.
     hashes: Bitmap,
-    /// The keywords of each anchor.
-    anchors: HashMap<u32, Vec<AnchoredKeyword>>,
+    /// A hash table of the keywords: for each bucket, the index of its first one.
+    buckets: Vec<Option<usize>>,
 }
 
-/// A keyword, and the index of its rule.
+/// A keyword.
 struct RuleKeyword {
-    text: String,
+    text: Cow<'static, str>,
+    /// Index of its rule.
     rule: usize,
     /// True if the comparison is case-sensitive.
     is_exact: bool,
-}
-
-/// A keyword at its anchor.
-#[derive(Clone, Copy)]
-struct AnchoredKeyword {
-    /// Index of the keyword.
-    word: usize,
+    anchor: u32,
     /// Offset of the anchor in the keyword.
     offset: usize,
+    /// Index of the next keyword in the same bucket.
+    next: Option<usize>,
 }
 
 /// Length of an anchor in bytes, which is the minimum length of a keyword.
@@ -61,35 +58,38 @@ impl Bitmap {
 
 impl KeywordSearch {
     /// Builds the table for the keywords of rules, in rule order. Each keyword must have three bytes or more.
-    pub(super) fn new<'a>(rules: impl Iterator<Item = &'a [String]>) -> KeywordSearch {
-        let words: Vec<RuleKeyword> = rules
+    pub(super) fn new<'a>(rules: impl Iterator<Item = &'a [Cow<'static, str>]>) -> KeywordSearch {
+        let texts = rules
             .enumerate()
-            .flat_map(|(rule, words)| {
-                words.iter().map(move |text| RuleKeyword {
+            .flat_map(|(rule, words)| words.iter().map(move |text| (rule, text)));
+        let mut words: Vec<RuleKeyword> = texts
+            .filter_map(|(rule, text)| {
+                let (offset, anchor) = rarest(text.as_bytes())?;
+                Some(RuleKeyword {
                     text: text.clone(),
                     rule,
                     is_exact: text.bytes().any(|b| b.is_ascii_uppercase()),
+                    anchor,
+                    offset,
+                    next: None,
                 })
             })
             .collect();
         let (mut pairs, mut hashes) = (Bitmap::new(), Bitmap::new());
-        let mut anchors: HashMap<u32, Vec<AnchoredKeyword>> = HashMap::new();
-        for (word, keyword) in words.iter().enumerate() {
-            let Some((offset, anchor)) = rarest(keyword.text.as_bytes()) else {
-                continue;
-            };
-            let [_, first, second, third] = anchor.to_be_bytes();
+        let mut buckets = vec![None; words.len().next_power_of_two()];
+        for (index, word) in words.iter_mut().enumerate() {
+            let [_, first, second, third] = word.anchor.to_be_bytes();
             pairs.insert(pair_without_case([first, second]));
             pairs.insert(pair_without_case([second, third]));
-            hashes.insert(anchor_hash(anchor));
-            let at_anchor = anchors.entry(anchor).or_default();
-            at_anchor.push(AnchoredKeyword { word, offset });
+            hashes.insert(anchor_hash(word.anchor));
+            let bucket = bucket(word.anchor, buckets.len());
+            word.next = buckets[bucket].replace(index);
         }
         KeywordSearch {
             words,
             pairs,
             hashes,
-            anchors,
+            buckets,
         }
     }
 
@@ -143,15 +143,18 @@ impl KeywordSearch {
         anchor: u32,
         enough: &mut impl FnMut(usize, usize) -> bool,
     ) -> bool {
-        let keywords = self.anchors.get(&anchor).into_iter().flatten();
-        let mut found = keywords.filter_map(|anchored| {
-            let keyword = &self.words[anchored.word];
-            let begin = at.checked_sub(anchored.offset)?;
-            keyword
-                .begins_at(text, begin)
-                .then_some((begin, keyword.rule))
-        });
-        found.any(|(begin, rule)| enough(begin, rule))
+        let mut next = self.buckets[bucket(anchor, self.buckets.len())];
+        while let Some(keyword) = next.and_then(|index| self.words.get(index)) {
+            next = keyword.next;
+            let begin = at.checked_sub(keyword.offset);
+            if keyword.anchor == anchor
+                && let Some(begin) = begin.filter(|begin| keyword.begins_at(text, *begin))
+                && enough(begin, keyword.rule)
+            {
+                return true;
+            }
+        }
+        false
     }
 }
 
@@ -188,21 +191,32 @@ fn anchor_hash(anchor: u32) -> u16 {
     (anchor.wrapping_mul(0x9e37_79b1) >> u16::BITS) as u16
 }
 
+/// Returns the bucket of an anchor; the number of buckets is a power of two.
+fn bucket(anchor: u32, buckets: usize) -> usize {
+    usize::from(anchor_hash(anchor)) & (buckets - 1)
+}
+
 /// Returns the anchor of a keyword, and its offset: the rarest three bytes.
 fn rarest(word: &[u8]) -> Option<(usize, u32)> {
     let windows = word.windows(ANCHOR_BYTES).enumerate();
-    let rarity = |bytes: &[u8]| -> usize { bytes.iter().map(|byte| common(*byte)).sum() };
+    let rank = |byte: &u8| usize::from(FREQUENCY_RANKS[usize::from(*byte)]);
+    let rarity = |bytes: &[u8]| -> usize { bytes.iter().map(rank).sum() };
     let (offset, bytes) = windows.min_by_key(|(_, bytes)| rarity(bytes))?;
     Some((offset, anchor_of(bytes.first_chunk()?)))
 }
 
-/// Returns the approximate frequency rank of a byte in text; 0 is rare.
-fn common(byte: u8) -> usize {
-    const LETTERS: &[u8] = b"zqxjkvbywgpfmucdlhrsnioate ";
-    let lower = byte.to_ascii_lowercase();
-    let at = LETTERS.iter().position(|letter| *letter == lower);
-    at.map_or(0, |at| at + 1)
-}
+/// The approximate frequency rank of each byte in text; 0 is rare.
+const FREQUENCY_RANKS: [u8; 256] = {
+    let letters = b"zqxjkvbywgpfmucdlhrsnioate ";
+    let mut ranks = [0; 256];
+    let mut rank = 0;
+    while rank < letters.len() {
+        ranks[letters[rank] as usize] = rank as u8 + 1;
+        ranks[letters[rank].to_ascii_uppercase() as usize] = rank as u8 + 1;
+        rank += 1;
+    }
+    ranks
+};
 
 #[cfg(test)]
 mod tests {
@@ -244,7 +258,7 @@ mod tests {
             let word = &keyword.text;
             assert!(word.len() >= MIN_KEYWORD_BYTES && word.is_ascii(), "{word}");
             for before in 31..34 {
-                let text = [&".".repeat(before), word.as_str(), "é"].concat();
+                let text = [&".".repeat(before), word.as_ref(), "é"].concat();
                 assert_eq!(found(&text), sought(&text), "{text}");
             }
             if !keyword.is_exact {
@@ -262,7 +276,7 @@ mod tests {
             let text: String = parts
                 .iter()
                 .map(|(n, upper, other)| {
-                    let word = all.keywords.words.get(*n).map_or("", |word| word.text.as_str());
+                    let word = all.keywords.words.get(*n).map_or("", |word| &word.text);
                     let word = if *upper { word.to_ascii_uppercase() } else { word.to_owned() };
                     [word.as_str(), other].concat()
                 })

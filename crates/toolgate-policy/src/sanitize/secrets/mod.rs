@@ -1,10 +1,9 @@
 //! Secret detection and redaction, for content from servers and for outbound arguments.
 //!
-//! The formats of secrets are in `rules.toml`, in the format of gitleaks (`rules.json` for the program), and in rule files
-//! of the operator. A text
-//! is first searched for the keywords of all rules at once. Only rules with a keyword in the text are tried, each in
-//! time linear to the text. Patterns are compiled lazily, since most programs never see text with a keyword of a
-//! given rule.
+//! The formats of secrets are in `rules.toml`, in the format of gitleaks (`rule_table.rs` for the program), and in rule
+//! files of the operator. A text is first searched for the keywords of all rules at once. Only rules with a keyword in the
+//! text are tried, each in time linear to the text. Patterns are compiled lazily, since most programs never see text with
+//! a keyword of a given rule.
 
 mod allowlist;
 mod built_in;
@@ -21,6 +20,7 @@ mod keywords;
 #[cfg(feature = "secret-rule-files")]
 mod rule_file;
 mod rule_set;
+mod rule_table;
 mod rules;
 #[cfg(test)]
 #[cfg(feature = "secret-rule-files")]

@@ -1,6 +1,6 @@
 //! Reader of secret rule files in the format of gitleaks: TOML with a `[[rules]]` table for each rule.
 //!
-//! Only rules of an operator are read at run time; the built-in ones are in `rules.json`. It supports the keys of gitleaks that apply to text:
+//! Only rules of an operator are read at run time; the built-in ones are in `rule_table.rs`. It supports the keys of gitleaks that apply to text:
 //! `id`, `description`, `regex`, `secretGroup`, `entropy`, `keywords` and allowlists with `regexes`, `regexTarget`,
 //! `stopwords` and `condition`. Two keys are specific to Toolgate: `check` and `assigns`.
 
@@ -12,7 +12,7 @@ use super::{
     rules::{CompiledRule, SecretRule},
 };
 use serde::{Deserialize, de::IgnoredAny};
-use std::{collections::HashSet, fmt};
+use std::{borrow::Cow, collections::HashSet, fmt};
 use toml::Spanned;
 use toolgate_protocol::plural::count_of;
 
@@ -228,14 +228,14 @@ impl RuleTable {
         let mut allow = allowlists(self.allowlists.into_iter().chain(self.allowlist))?;
         allow.extend(shared.iter().filter(|list| list.is_for(&id)).cloned());
         Ok(SecretRule::new(
-            id,
-            regex.into_inner(),
+            &id,
+            Cow::Owned(regex.into_inner()),
             compiled,
             super::rules::RuleParts {
                 group: group.map(Spanned::into_inner),
                 entropy: self.entropy,
                 check: self.check,
-                assigns: self.assigns,
+                assigns: self.assigns.into_iter().map(Cow::Owned).collect(),
                 keywords,
                 allow,
             },
@@ -249,9 +249,10 @@ fn keywords(
     written: &[Spanned<String>],
     regex: &Spanned<String>,
     is_foreign: bool,
-) -> Result<Vec<String>, SecretRulesError> {
+) -> Result<Vec<Cow<'static, str>>, SecretRulesError> {
     if written.is_empty() {
         let computed = computed_keywords(regex.get_ref());
+        let computed = computed.map(|words| words.into_iter().map(Cow::Owned).collect());
         return computed.ok_or_else(|| {
             let text = format!(
                 "rule {id:?} has no keywords, and its regex does not begin with fixed text; add keywords = [\"…\"] in lower case, at least one of which is in every match"
@@ -262,8 +263,8 @@ fn keywords(
     let one = |keyword: &Spanned<String>| {
         let text = keyword.get_ref();
         match (MIN_KEYWORD_BYTES..=MAX_KEYWORD_BYTES).contains(&text.len()) {
-            true if is_foreign => Ok(text.to_ascii_lowercase()),
-            true => Ok(text.clone()),
+            true if is_foreign => Ok(Cow::Owned(text.to_ascii_lowercase())),
+            true => Ok(Cow::Owned(text.clone())),
             false => Err(wrong(
                 keyword.span().start,
                 format!(

@@ -2,6 +2,7 @@
 
 use super::{
     allowlist::{RuleMatch, SecretAllowlist},
+    built_in,
     check::{SecretCheck, entropy, is_redacted},
     field::FIELD_RULE,
     keywords::KeywordSearch,
@@ -10,6 +11,7 @@ use super::{
 use memchr::memmem::Finder;
 use regex::{Regex, RegexBuilder};
 use std::{
+    borrow::Cow,
     fmt,
     ops::Range,
     sync::{Arc, LazyLock, OnceLock, PoisonError, RwLock},
@@ -24,9 +26,9 @@ pub(super) struct SecretRule {
     pub(super) id: Arc<str>,
     /// Maximum distance between the start of a match and its keyword, in bytes.
     pub(super) lead: usize,
-    pub(super) regex: String,
+    pub(super) regex: Cow<'static, str>,
     pub(super) parts: RuleParts,
-    compiled: Arc<OnceLock<Option<CompiledRule>>>,
+    compiled: OnceLock<Option<CompiledRule>>,
 }
 
 /// The parts of a rule besides its id and its regex.
@@ -38,9 +40,9 @@ pub(super) struct RuleParts {
     pub(super) entropy: Option<f64>,
     pub(super) check: SecretCheck,
     /// The rule runs only if one of these words stands before a `=` or `:`, in any case. This excludes prose.
-    pub(super) assigns: Vec<String>,
+    pub(super) assigns: Vec<Cow<'static, str>>,
     /// Keywords, one of which is in every match. Lower-case ones match in any case.
-    pub(super) keywords: Vec<String>,
+    pub(super) keywords: Vec<Cow<'static, str>>,
     pub(super) allow: Vec<SecretAllowlist>,
 }
 
@@ -79,22 +81,11 @@ pub(super) fn install(more: &[SecretRules]) {
 }
 
 impl ActiveRules {
-    #[allow(
-        clippy::expect_used,
-        reason = "the file is a part of the program, and a test reads all of it"
-    )]
     pub(super) fn with(more: &[SecretRules]) -> ActiveRules {
-        let own = super::built_in::rules().expect("the rules of the program");
-        let rules = own.into_iter();
-        let rules: Vec<SecretRule> = rules
-            .chain(more.iter().flat_map(|m| m.rules.clone()))
-            .collect();
+        let more = more.iter().flat_map(|set| set.rules.iter().cloned());
+        let rules: Vec<SecretRule> = built_in::rules().chain(more).collect();
         let words = rules.iter().map(|rule| rule.parts.keywords.as_slice());
-        let field: Vec<String> = FIELD_RULE
-            .keywords
-            .iter()
-            .map(|&word| word.to_owned())
-            .collect();
+        let field = built_in::borrowed(FIELD_RULE.keywords);
         ActiveRules {
             keywords: KeywordSearch::new(words.chain([field.as_slice()])),
             rules,
@@ -105,8 +96,8 @@ impl ActiveRules {
 
 impl SecretRule {
     pub(super) fn new(
-        id: String,
-        regex: String,
+        id: &str,
+        regex: Cow<'static, str>,
         compiled: Option<CompiledRule>,
         parts: RuleParts,
     ) -> SecretRule {
@@ -115,10 +106,10 @@ impl SecretRule {
             lead: LEAD_BYTES,
             regex,
             parts,
-            compiled: Arc::new(match compiled {
+            compiled: match compiled {
                 Some(compiled) => OnceLock::from(Some(compiled)),
                 None => OnceLock::new(),
-            }),
+            },
         }
     }
 

@@ -38,7 +38,22 @@ pub fn check_schemas(tool: &Definition, bounds: &SchemaBounds) -> Result<(), Str
         server: "".into(),
         trusted: true,
     };
-    let item = Item::new(origin, tool.clone());
+    check_item_schemas(&Item::new(origin, tool.clone()), bounds)
+}
+
+/// Checks the schemas of an item as [`check_schemas`] does. The item keeps them compiled, so that its first list does not
+/// compile them again.
+///
+/// # Errors
+/// As [`check_schemas`].
+#[doc(hidden)]
+pub fn check_item_schemas(item: &Item, bounds: &SchemaBounds) -> Result<(), String> {
+    let compile = |item: &Item| CheckedSchemas {
+        input: CompiledInputSchema::of(item, bounds),
+        output: DeclaredOutputSchema::of(item, bounds),
+    };
+    // Never from the cache of the item: an earlier check may have had other bounds.
+    let checked = item.cached_while(|_| false, compile);
     let whole = |which: &str, compiled: &CompiledSchema| match compiled {
         Err(why) => Err(format!(
             "its {which} cannot be used: {why}; {AUTHOR_ADVICE}"
@@ -50,11 +65,17 @@ pub fn check_schemas(tool: &Definition, bounds: &SchemaBounds) -> Result<(), Str
             None => Ok(()),
         },
     };
-    whole("inputSchema", &CompiledInputSchema::of(&item, bounds).0)?;
-    match DeclaredOutputSchema::of(&item, bounds).0 {
-        Some(promised) => whole("outputSchema", &promised),
+    whole("inputSchema", &checked.input.0)?;
+    match &checked.output.0 {
+        Some(promised) => whole("outputSchema", promised),
         None => Ok(()),
     }
+}
+
+/// The schemas of an item as its author checked them. The bounds of a running server may differ, so it has its own.
+struct CheckedSchemas {
+    input: CompiledInputSchema,
+    output: DeclaredOutputSchema,
 }
 
 /// Returns the keywords of a JSON Schema that validation skips, each as `/properties/a/type (why)`.

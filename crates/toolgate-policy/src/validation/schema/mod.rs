@@ -34,7 +34,9 @@ use full as checker;
 #[cfg(not(feature = "full-json-schema"))]
 use plain_only as checker;
 
-pub use author::{check_schemas, fits_schema, unchecked_keywords, validate_value};
+pub use author::{
+    check_item_schemas, check_schemas, fits_schema, unchecked_keywords, validate_value,
+};
 pub use bounds::SchemaBounds;
 pub use budget::RequiredDefaults;
 pub(crate) use budget::{CheckFailure, CheckResult, check, fits as fits_short};

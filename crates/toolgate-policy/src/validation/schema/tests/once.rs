@@ -1,32 +1,35 @@
 //! A schema is compiled once, however often it is listed and used.
 
 use super::COMPILED;
-use crate::Policy;
+use crate::{Policy, SchemaBounds, SchemaSanitizer, check_item_schemas};
 use serde_json::json;
 use std::sync::Arc;
 use toolgate_core::{
     BoxFuture, Call, Caller, Catalog, ChangeFilter, ChangeStream, Definition, Error, Item,
-    ItemKind, Json, ListRequest, Op, Origin, Outcome, Output, Service,
+    ItemKind, Json, ListRequest, Op, Origin, Outcome, Output, Sanitizer, Service, UntrustedContent,
 };
+
+/// Returns a tool with two schemas that no other tool has.
+fn tool(name: &str, number: usize) -> Item {
+    let tool = json!({
+        "name": name,
+        "inputSchema": {"type": "object", "properties": {"once": {"maximum": number}}},
+        "outputSchema": {"type": "object", "properties": {"once": {"minimum": number}}},
+    });
+    let origin = Origin {
+        server: "demo".into(),
+        trusted: true,
+    };
+    let tool = Definition::tool(Json::from_value(&tool)).unwrap();
+    Item::new(origin, tool)
+}
 
 /// A server that lists its tools on each request: new items with equal definitions.
 struct Forgetful;
 
 impl Service for Forgetful {
     fn list(&self, _: ListRequest) -> BoxFuture<'_, Result<Catalog, Error>> {
-        let items = (0..TOOLS).map(|number| {
-            let tool = json!({
-                "name": format!("t{number}"),
-                "inputSchema": {"type": "object", "properties": {"once": {"maximum": number}}},
-                "outputSchema": {"type": "object", "properties": {"once": {"minimum": number}}},
-            });
-            let origin = Origin {
-                server: "demo".into(),
-                trusted: true,
-            };
-            let tool = Definition::tool(Json::from_value(&tool)).unwrap();
-            Arc::new(Item::new(origin, tool))
-        });
+        let items = (0..TOOLS).map(|number| Arc::new(tool(&format!("t{number}"), number)));
         let catalog = Catalog::new(items.collect());
         Box::pin(async { Ok(catalog) })
     }
@@ -67,4 +70,18 @@ async fn a_schema_is_compiled_once() {
     let compiled = COMPILED.get() - before;
     println!("schemas: {compiled} compiled for {TOOLS} tools in {TIMES} lists and {TIMES} calls");
     assert_eq!(compiled, 2 * TOOLS);
+}
+
+#[test]
+fn the_schemas_that_an_author_checked_are_not_compiled_again_for_the_list() {
+    let before = COMPILED.get();
+    let item = Arc::new(tool("checked", 1_000));
+    check_item_schemas(&item, &SchemaBounds::default()).unwrap();
+    assert_eq!(COMPILED.get() - before, 2);
+    let mut listed = Arc::new(item.with_def(item.def.clone()));
+    let content = UntrustedContent::Item(&mut listed);
+    SchemaSanitizer::default()
+        .sanitize(None, None, content)
+        .unwrap();
+    assert_eq!(COMPILED.get() - before, 2);
 }
