@@ -111,7 +111,9 @@ fn shown(command: &Command) -> String {
 
 /// The workspace's root: the folder above this crate.
 pub(crate) fn root() -> PathBuf {
-    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    // `cargo run` sets the variable. The folder of the build may be that of another clone with the same target folder.
+    let here = env::var_os("CARGO_MANIFEST_DIR").unwrap_or(env!("CARGO_MANIFEST_DIR").into());
+    let here = Path::new(&here);
     here.parent().unwrap_or(here).to_path_buf()
 }
 
