@@ -1,6 +1,8 @@
 //! The steps of each chore, in order.
 
+use std::env;
 use std::fs;
+use std::num::NonZero;
 use std::thread;
 
 use crate::report::{Report, Tests};
@@ -9,6 +11,9 @@ use crate::{
     bench, conformance, cycles, docs, eras, evidence, examples, features, first_use, install,
     package, platforms, requirements, terms, words,
 };
+
+/// The variable with which Rust's test harness is told how many tests run at once.
+const TEST_THREADS: &str = "RUST_TEST_THREADS";
 
 /// Checks of the sources alone.
 fn sources(report: &mut Report) {
@@ -140,6 +145,11 @@ fn tests(report: &mut Report) {
         .env("TOOLGATE_SKIPS", &skips);
     if let Some(browser) = install::chromium() {
         run.env("TOOLGATE_CHROMIUM", browser);
+    }
+    // Many tests wait for another program, so more of them run at once than there are cores.
+    if env::var_os(TEST_THREADS).is_none() {
+        let cores = thread::available_parallelism().map_or(1, NonZero::get);
+        run.env(TEST_THREADS, (2 * cores).to_string());
     }
     let mut tests = Tests::default();
     report.step("tests", || each_line(&mut run, |line| tests.add_line(line)));
