@@ -1,10 +1,11 @@
 //! Change notifications: list changed and resource updated.
 
-use super::{ProtocolServer, call::RequestContext, response};
+use super::{ProtocolServer, response};
 use futures_util::FutureExt;
 use std::time::Duration;
-use toolgate_core::{Call, ChangeSet, ChangeStream, ItemKind, ListRequest, Op};
+use toolgate_core::{Call, Caller, ChangeSet, ChangeStream, ItemKind, ListRequest, Op};
 use toolgate_protocol::{
+    dialect::Dialect,
     json::ObjectWriter,
     message::RpcError,
     method::notifications::{PROMPTS_CHANGED, RESOURCE_UPDATED, RESOURCES_CHANGED, TOOLS_CHANGED},
@@ -59,19 +60,20 @@ pub(super) fn merge(mut all: ChangeSet, more: Option<ChangeSet>) -> ChangeSet {
 /// The same error as for an unknown resource.
 pub(crate) async fn check_visible(
     server: &ProtocolServer,
-    context: &RequestContext,
+    caller: &Caller,
+    dialect: &Dialect,
     uri: &str,
 ) -> Result<(), RpcError> {
     server.check_name_length(uri)?;
     let call = Call::new(
         "",
-        context.caller.clone(),
+        caller.clone(),
         Op::Resource,
         uri,
         ObjectWriter::new().finish(),
     );
     for kind in Op::Resource.kinds() {
-        let ask = ListRequest::one(context.caller.clone(), *kind, uri);
+        let ask = ListRequest::one(caller.clone(), *kind, uri);
         let catalog = server.service.list(ask).await;
         let catalog = catalog.map_err(|e| response::list_error(&e))?;
         if catalog
@@ -82,12 +84,7 @@ pub(crate) async fn check_visible(
         }
     }
     let named = (Op::Resource, uri);
-    match response::failed_call_response(
-        &call.unknown_item_error(),
-        named,
-        context.dialect,
-        &server.info,
-    ) {
+    match response::failed_call_response(&call.unknown_item_error(), named, dialect, &server.info) {
         Err(error) => Err(error),
         Ok(_) => Ok(()),
     }

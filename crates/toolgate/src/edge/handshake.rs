@@ -24,7 +24,9 @@ use tokio::{
     sync::{Notify, SetOnce, oneshot},
     time::timeout,
 };
-use toolgate_core::{BoxFuture, Caller, DecisionLog, Error, ErrorKind, ItemKind};
+use toolgate_core::{
+    BoxFuture, Caller, ClientCapabilities, DecisionLog, Error, ErrorKind, ItemKind,
+};
 use toolgate_protocol::{
     dialect::{self, Dialect},
     json::{Json, ObjectWriter},
@@ -38,10 +40,45 @@ use toolgate_protocol::{
 
 type ClientResponseSender = oneshot::Sender<Result<Json, RpcError>>;
 
+/// The part of a request's context that is the same for all requests of a client.
+struct ClientContext {
+    caller: Caller,
+    transport: &'static str,
+    dialect: &'static Dialect,
+    capabilities: ClientCapabilities,
+    client: Option<Arc<str>>,
+    connection: Option<u64>,
+    session_tasks: Option<Arc<tasks::SessionTasks>>,
+}
+
+impl ClientContext {
+    /// Returns the context of a request.
+    fn for_request(&self, caller: Caller, decision_log: DecisionLog) -> RequestContext {
+        RequestContext {
+            caller,
+            transport: self.transport,
+            dialect: self.dialect,
+            capabilities: self.capabilities.clone(),
+            client: self.client.clone(),
+            log_level: None,
+            progress_token: None,
+            trace: TraceContext::default(),
+            connection: self.connection,
+            received_lists: None,
+            session_tasks: self.session_tasks.clone(),
+            decision_log,
+            address: None,
+            transport_parts: None,
+            transport_trace: None,
+            span: OnceLock::new(),
+        }
+    }
+}
+
 /// State of one client after the handshake (`initialize`).
 pub(crate) struct InitializedClient {
     server: Arc<ProtocolServer>,
-    context: RequestContext,
+    context: ClientContext,
     min_log_level: Mutex<Option<u8>>,
     requests: Mutex<RequestTable<ClientResponseSender, RequestWork>>,
     /// Sends change notifications until the client is gone.
@@ -84,7 +121,7 @@ impl InitializedClient {
         let params = initialize::InitializeParams::read(params).ok_or_else(wrong)?;
         let dialect = dialect::for_handshake(&params.version);
         let telling = ChangeNotifier::new(server.clone(), caller.clone(), dialect);
-        let context = RequestContext {
+        let context = ClientContext {
             caller,
             transport,
             dialect,
@@ -92,17 +129,8 @@ impl InitializedClient {
             client: params
                 .client
                 .map(|c| format!("{} {}", c.name, c.version).into()),
-            log_level: None,
-            progress_token: None,
-            trace: TraceContext::default(),
             connection: link,
-            received_lists: None,
             session_tasks: telling.tasks.clone(),
-            decision_log: DecisionLog::default(),
-            address: None,
-            transport_parts: None,
-            transport_trace: None,
-            span: OnceLock::new(),
         };
         let answer = initialize::InitializeResult {
             version: dialect.revision.to_owned(),
@@ -115,7 +143,8 @@ impl InitializedClient {
         let is_http = transport == "http";
         let observed = ObservedSession::begin(server.clone(), dialect.revision, is_http);
         let answer = answer.json();
-        {
+        if server.operation_observer.is_some() {
+            let context = context.for_request(context.caller.clone(), DecisionLog::default());
             let opening = ObservedOperation::begin(&server, &context, None, initialize::NAME);
             if let Some(opening) = opening {
                 opening.end(&Ok(RequestResult::Json(answer.clone())));
@@ -257,7 +286,13 @@ impl InitializedClient {
                 .handle_operation(context, id, method, params, outlet)
                 .await;
         }
-        let observed = ObservedOperation::begin(&self.server, &self.context, Some(id), method);
+        let context = self.server.operation_observer.is_some().then(|| {
+            let caller = self.context.caller.clone();
+            Box::new(self.context.for_request(caller, trail))
+        });
+        let observed = context
+            .as_deref()
+            .and_then(|context| ObservedOperation::begin(&self.server, context, Some(id), method));
         let answer = self
             .handle_other(sender.caller, method, params, outlet)
             .await;
@@ -274,11 +309,9 @@ impl InitializedClient {
         trail: DecisionLog,
         params: Option<&Json>,
     ) -> Box<RequestContext> {
-        let mut context = Box::new(self.context.clone());
-        context.caller = sender.caller;
+        let mut context = Box::new(self.context.for_request(sender.caller, trail));
         context.address = sender.address;
         context.transport_parts = sender.transport_parts;
-        context.decision_log = trail;
         context.log_level = *self
             .min_log_level
             .lock()
@@ -339,15 +372,12 @@ impl InitializedClient {
                 let done = Box::pin(self.subscribe(params, false)).await;
                 done.map(RequestResult::Json)
             }
-            used if tasks::is_method(&self.server, &self.context, used) => {
+            used if tasks::is_method(&self.server, dialect, self.context.connection, used) => {
                 let asker = InlineRequester {
                     legacy: self,
                     outlet,
                 };
-                let context = RequestContext {
-                    caller,
-                    ..self.context.clone()
-                };
+                let context = self.context.for_request(caller, DecisionLog::default());
                 let answer =
                     tasks::handle_method(&self.server, &context, used, params, Some(&asker));
                 Box::pin(answer).await.map(RequestResult::Json)
@@ -455,7 +485,7 @@ impl InitializedClient {
     /// Records missed pings, and closes the connection if they end it.
     pub(super) fn handle_missed_pings(&self, unheard: MissedPings) {
         if let Some(witness) = &self.server.rejection_log {
-            let RequestContext {
+            let ClientContext {
                 caller, transport, ..
             } = &self.context;
             witness.missed_pings(caller, transport, unheard);
@@ -488,7 +518,10 @@ impl InitializedClient {
             return Err(response::invalid_params("\"params.uri\" must be a string"));
         };
         if wanted {
-            changes::check_visible(&self.server, &self.context, &uri).await?;
+            let ClientContext {
+                caller, dialect, ..
+            } = &self.context;
+            changes::check_visible(&self.server, caller, dialect, &uri).await?;
             self.notifier.subscribe(uri).await?;
         } else {
             self.notifier.unsubscribe(&uri).await?;

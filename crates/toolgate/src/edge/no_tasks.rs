@@ -25,7 +25,7 @@ impl TaskTable {
 }
 
 /// Returns whether `method` is a task method that is offered: never.
-pub(crate) fn is_method(_: &ProtocolServer, _: &RequestContext, _: &str) -> bool {
+pub(crate) fn is_method(_: &ProtocolServer, _: &Dialect, _: Option<u64>, _: &str) -> bool {
     false
 }
 

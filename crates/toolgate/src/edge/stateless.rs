@@ -179,7 +179,7 @@ async fn dispatch_request(
         used if operation::is_operation(used) => {
             call::handle_operation(server, context, id, used, params, outlet, None).await
         }
-        used if tasks::is_method(server, context, used) => {
+        used if tasks::is_method(server, context.dialect, context.connection, used) => {
             let answer = Box::pin(tasks::handle_method(server, context, used, params, None)).await;
             answer.map(RequestResult::Json)
         }

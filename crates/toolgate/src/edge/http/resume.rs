@@ -54,7 +54,7 @@ pub(crate) struct ResumableStreams {
     total_bytes: Arc<AtomicUsize>,
     streams: Mutex<ResumableStreamTable>,
     /// Store for the events, beside the buffer.
-    events: Option<SessionEvents>,
+    events: Option<Box<SessionEvents>>,
 }
 
 #[derive(Default)]
@@ -103,7 +103,7 @@ impl ResumableStreams {
         events: Option<SessionEvents>,
         restores: u32,
     ) -> ResumableStreams {
-        self.events = events;
+        self.events = events.map(Box::new);
         self.streams().last_number = u64::from(restores) << 32;
         self
     }

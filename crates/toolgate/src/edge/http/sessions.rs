@@ -28,7 +28,7 @@ pub(crate) struct HttpSession {
     created: Instant,
     last_used: Mutex<Instant>,
     /// Stored state, if there is a store.
-    record: OnceLock<SessionRecord>,
+    record: OnceLock<Box<SessionRecord>>,
 }
 
 /// Open HTTP sessions and their limits.
@@ -283,13 +283,13 @@ impl HttpSession {
     /// Keeps the stored state of a session for [`HttpSession::record`], unless it is long.
     pub(super) fn keep_record(&self, record: SessionRecord) {
         if record.is_short() {
-            let _ = self.record.set(record);
+            let _ = self.record.set(Box::new(record));
         }
     }
 
     /// Returns the stored state of a session.
     pub(super) fn record(&self) -> Option<&SessionRecord> {
-        self.record.get()
+        self.record.get().map(Box::as_ref)
     }
 
     fn last_used(&self) -> Instant {

@@ -5,29 +5,30 @@ use crate::edge::{ProtocolServer, call::RequestContext, input_rounds::InputReque
 use std::sync::Arc;
 use toolgate_core::{CancelReason, Error, ErrorKind, RequiredCapability};
 use toolgate_protocol::{
-    dialect::with_related_task,
+    dialect::{Dialect, with_related_task},
     json::{self, Json},
     message::{RpcError, code},
     method::tasks::{self, EXTENSION, TaskForm},
 };
 
 /// Returns whether `method` is one of the task methods of the revision, and tasks are offered.
-pub(crate) fn is_method(server: &ProtocolServer, context: &RequestContext, method: &str) -> bool {
+pub(crate) fn is_method(
+    server: &ProtocolServer,
+    dialect: &Dialect,
+    connection: Option<u64>,
+    method: &str,
+) -> bool {
     let common = [tasks::GET, tasks::CANCEL].contains(&method);
     server.offered.tasks != TaskOffer::None
-        && match context.dialect.tasks {
+        && match dialect.tasks {
             TaskForm::None => false,
             TaskForm::Extension => common || method == tasks::UPDATE,
             TaskForm::Core => {
-                let lists = method == tasks::LIST && can_list(context);
+                // A client may list its tasks only on a connection that no other client shares.
+                let lists = method == tasks::LIST && connection.is_some();
                 common || method == tasks::RESULT || lists
             }
         }
-}
-
-/// Returns whether a client may list its tasks: only on a connection that no other client shares.
-fn can_list(context: &RequestContext) -> bool {
-    context.connection.is_some()
 }
 
 /// Handles a task method.
