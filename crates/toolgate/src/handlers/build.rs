@@ -168,7 +168,7 @@ pub(super) fn check_tool(tool: &Definition) -> Result<(), String> {
     Ok(())
 }
 
-/// Checks that all of a tool's schemas can be checked.
+/// Checks that validation can use every keyword of a tool's schemas. The item keeps the compiled schemas.
 pub(super) fn check_schemas(tool: &Item) -> Result<(), BuildError> {
     let found = check_item_schemas(tool, &SchemaBounds::default());
     found.map_err(|why| BuildError::new(describe(&tool.def), why))

@@ -1,4 +1,4 @@
-//! The built-in secret rules: those of `rules.toml`, as a table that the compiler reads instead of the program.
+//! The built-in secret rules: `rule_table.rs`, which a test writes from `rules.toml`, so that no program parses them.
 
 use super::{
     check::SecretCheck,
@@ -32,7 +32,7 @@ pub(super) fn rules() -> impl Iterator<Item = SecretRule> {
     })
 }
 
-/// Returns words that need no copy.
+/// Returns words that are part of the program, without a copy of their text.
 pub(super) fn borrowed(words: &[&'static str]) -> Vec<Cow<'static, str>> {
     words.iter().map(|&word| Cow::Borrowed(word)).collect()
 }

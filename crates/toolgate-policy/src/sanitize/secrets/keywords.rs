@@ -26,6 +26,7 @@ struct RuleKeyword {
     rule: usize,
     /// True if the comparison is case-sensitive.
     is_exact: bool,
+    /// The rarest three bytes in a row.
     anchor: u32,
     /// Offset of the anchor in the keyword.
     offset: usize,
@@ -82,7 +83,7 @@ impl KeywordSearch {
             pairs.insert(pair_without_case([first, second]));
             pairs.insert(pair_without_case([second, third]));
             hashes.insert(anchor_hash(word.anchor));
-            let bucket = bucket(word.anchor, buckets.len());
+            let bucket = bucket_of(word.anchor, buckets.len());
             word.next = buckets[bucket].replace(index);
         }
         KeywordSearch {
@@ -143,7 +144,7 @@ impl KeywordSearch {
         anchor: u32,
         enough: &mut impl FnMut(usize, usize) -> bool,
     ) -> bool {
-        let mut next = self.buckets[bucket(anchor, self.buckets.len())];
+        let mut next = self.buckets[bucket_of(anchor, self.buckets.len())];
         while let Some(keyword) = next.and_then(|index| self.words.get(index)) {
             next = keyword.next;
             let begin = at.checked_sub(keyword.offset);
@@ -192,7 +193,7 @@ fn anchor_hash(anchor: u32) -> u16 {
 }
 
 /// Returns the bucket of an anchor; the number of buckets is a power of two.
-fn bucket(anchor: u32, buckets: usize) -> usize {
+fn bucket_of(anchor: u32, buckets: usize) -> usize {
     usize::from(anchor_hash(anchor)) & (buckets - 1)
 }
 

@@ -1,8 +1,8 @@
 //! Reader of secret rule files in the format of gitleaks: TOML with a `[[rules]]` table for each rule.
 //!
-//! Only rules of an operator are read at run time; the built-in ones are in `rule_table.rs`. It supports the keys of gitleaks that apply to text:
-//! `id`, `description`, `regex`, `secretGroup`, `entropy`, `keywords` and allowlists with `regexes`, `regexTarget`,
-//! `stopwords` and `condition`. Two keys are specific to Toolgate: `check` and `assigns`.
+//! Only rules of an operator are read at run time; the built-in ones are in `rule_table.rs`. The reader supports the keys
+//! of gitleaks that apply to text: `id`, `description`, `regex`, `secretGroup`, `entropy`, `keywords` and allowlists with
+//! `regexes`, `regexTarget`, `stopwords` and `condition`. Two keys are specific to Toolgate: `check` and `assigns`.
 
 use super::{
     allowlist::SecretAllowlist,

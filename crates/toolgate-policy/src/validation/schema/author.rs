@@ -72,7 +72,7 @@ pub fn check_item_schemas(item: &Item, bounds: &SchemaBounds) -> Result<(), Stri
     }
 }
 
-/// The schemas of an item as its author checked them. The bounds of a running server may differ, so it has its own.
+/// The compiled schemas of an item, as its author checked them. A server with other bounds compiles the schemas itself.
 struct CheckedSchemas {
     input: CompiledInputSchema,
     output: DeclaredOutputSchema,
