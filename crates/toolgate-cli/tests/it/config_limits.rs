@@ -226,8 +226,8 @@ fn resources_of_which_one_stream_hears() {
 #[test]
 fn questions_that_wait_for_a_person() {
     for limits in [
-        "approvals_per_caller = 1\napproval_seconds = 2",
-        "approvals_per_caller = 1\napprovals = 1\napproval_seconds = 2",
+        "approvals_per_caller = 1",
+        "approvals_per_caller = 1\napprovals = 1",
     ] {
         let gate = within(limits);
         let port = gate.port;
@@ -239,14 +239,21 @@ fn questions_that_wait_for_a_person() {
             })
         };
         let first = note("one");
-        gate.pending();
+        let id = gate.pending();
         let refused = note("two").join().unwrap();
         assert_eq!(refused["isError"], true, "{refused}");
-        // Nobody decides in time.
-        let late = first.join().unwrap();
-        assert_eq!(late["isError"], true, "{late}");
+        gate.cli(&["deny", &id, "-m", "no"]);
+        let denied = first.join().unwrap();
+        assert_eq!(denied["isError"], true, "{denied}");
         gate.stop();
     }
+    // Nobody decides in time.
+    let gate = within("approval_seconds = 1");
+    let arguments = json!({"name": "late", "text": "x"});
+    let late = Modern::call(gate.port, &json!(1), "demo_note", arguments);
+    let late = answer_of(&late, &json!(1))["result"].clone();
+    assert_eq!(late["isError"], true, "{late}");
+    gate.stop();
 }
 
 /// A call that asks its client, in rounds.

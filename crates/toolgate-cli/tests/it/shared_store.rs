@@ -7,6 +7,8 @@ use crate::help::{
 use crate::json_outputs::check_output;
 use serde_json::{Value, json};
 use std::{
+    io::Write,
+    net::TcpStream,
     path::Path,
     sync::Arc,
     thread,
@@ -119,36 +121,45 @@ fn gateways_share_keys_freezes_and_approvals() {
 
 #[test]
 fn one_approval_has_one_use_at_three_gateways() {
+    const CALLS: usize = 40;
     let Some(url) = database() else { return };
-    let gates = fleet(&url, "approval_seconds = 10\napprovals_per_caller = 100");
+    let limits = "approvals_per_caller = 100\nstore_timeout_milliseconds = 60000";
+    let gates = fleet(&url, limits);
+    let listed = |gate: &Gate, command: &str| -> Vec<Value> {
+        serde_json::from_str(&gate.cli(&[command, "--json"])).unwrap()
+    };
     // The client of the first call goes away, and its approval stays.
     let first = &gates[0];
-    let asked = thread::scope(|scope| {
-        scope
-            .spawn(|| {
-                let body = Modern::request(
-                    first.port,
-                    &json!(1),
-                    "demo_note",
-                    json!({"name": "n", "text": "x"}),
-                );
-                let mut stream = std::net::TcpStream::connect(("127.0.0.1", first.port)).unwrap();
-                std::io::Write::write_all(&mut stream, &body).unwrap();
-                first.pending()
-            })
-            .join()
-            .unwrap()
+    let body = Modern::request(
+        first.port,
+        &json!(1),
+        "demo_note",
+        json!({"name": "n", "text": "x"}),
+    );
+    let mut stream = TcpStream::connect(("127.0.0.1", first.port)).unwrap();
+    stream.write_all(&body).unwrap();
+    let asked = first.pending();
+    drop(stream);
+    until("the gateway knows that the client went away", SOON, || {
+        (listed(first, "inbox")[0]["connected"] == false).then_some(())
     });
     gates[1].cli(&["approve", &asked]);
-    // Identical calls at all gateways. One uses the approval, and the others wait for a new one until it expires.
-    let calls = 40;
+    // Identical calls at all gateways. One uses the approval, and the others wait for a new one, which is denied.
     let answers: Vec<Response> = thread::scope(|scope| {
-        let calls: Vec<_> = (0..calls)
+        let calls: Vec<_> = (0..CALLS)
             .map(|number| {
                 let gate = &gates[number % 3];
                 scope.spawn(|| note(gate, "x"))
             })
             .collect();
+        until("each call waits for a person or is done", SOON, || {
+            let calls = gates.iter().flat_map(|gate| listed(gate, "calls"));
+            let judged = calls.filter(|call| call["state"] == "waiting" || call["outcome"] == "ok");
+            (judged.count() == CALLS).then_some(())
+        });
+        for open in listed(first, "inbox") {
+            first.cli(&["deny", open["id"].as_str().unwrap(), "-m", "spent"]);
+        }
         calls.into_iter().map(|call| call.join().unwrap()).collect()
     });
     let done = answers.iter().filter(|answer| {

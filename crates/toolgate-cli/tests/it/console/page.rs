@@ -101,9 +101,7 @@ fn refusals(gate: &Gate) {
     let id = gate.pending();
     gate.cli(&["deny", &id, "-m", "no"]);
     waits.join().unwrap();
-    let waits = note(gate.port, "too late");
-    gate.pending();
-    waits.join().unwrap();
+    note(gate.port, "too late").join().unwrap();
     gate.cli(&["freeze", "all"]);
     call("frozen", "demo_add", json!({"a": 1, "b": 1}));
     gate.cli(&["thaw", "all"]);
@@ -118,7 +116,7 @@ fn six_kinds_of_refusal_read_differently() {
         return;
     };
     let gate = Setup::config(config(
-        "[limits]\napproval_seconds = 3\n[[rule]]\ntools = [\"demo.add\"]\nwhen = \"args.a == 13\"\naction = \"deny\"\n[[rule]]\ntools = [\"demo.picture\"]\naction = \"allow\"\nrate = \"2/h\"\n",
+        "[limits]\napproval_seconds = 10\n[[rule]]\ntools = [\"demo.add\"]\nwhen = \"args.a == 13\"\naction = \"deny\"\n[[rule]]\ntools = [\"demo.picture\"]\naction = \"allow\"\nrate = \"2/h\"\n",
     ))
     .start();
     refusals(&gate);
