@@ -1,9 +1,10 @@
 //! A client of the revisions with a handshake, on any transport.
 
 use super::{
-    MissedPings, ProtocolServer,
+    MissedPings, ProtocolServer, TaskOffer,
     call::{self, MessageSender, RequestContext},
     changes,
+    client_context::ClientContext,
     in_flight::{self, RequestWork},
     input_rounds::InputRequester,
     keepalive::ServerKeepaliveTask,
@@ -17,68 +18,31 @@ use super::{
 use futures_util::future::{AbortHandle, Abortable};
 use std::{
     future::ready,
-    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 use tokio::{
     sync::{Notify, SetOnce, oneshot},
     time::timeout,
 };
-use toolgate_core::{
-    BoxFuture, Caller, ClientCapabilities, DecisionLog, Error, ErrorKind, ItemKind,
-};
+use toolgate_core::{BoxFuture, Caller, DecisionLog, Error, ErrorKind, ItemKind};
 use toolgate_protocol::{
     dialect::{self, Dialect},
     json::{Json, ObjectWriter},
     message::{self, Id, JsonRpcMessage, RpcError, code},
     method::{
         self, initialize, meta::RequestMeta, notifications, operation, resources_read,
-        trace::TraceContext,
+        tasks::TaskForm, trace::TraceContext,
     },
     request_table::{RequestTable, RequestTableError},
 };
 
 type ClientResponseSender = oneshot::Sender<Result<Json, RpcError>>;
 
-/// The part of a request's context that is the same for all requests of a client.
-struct ClientContext {
-    caller: Caller,
-    transport: &'static str,
-    dialect: &'static Dialect,
-    capabilities: ClientCapabilities,
-    client: Option<Arc<str>>,
-    connection: Option<u64>,
-    session_tasks: Option<Arc<tasks::SessionTasks>>,
-}
-
-impl ClientContext {
-    /// Returns the context of a request.
-    fn for_request(&self, caller: Caller, decision_log: DecisionLog) -> RequestContext {
-        RequestContext {
-            caller,
-            transport: self.transport,
-            dialect: self.dialect,
-            capabilities: self.capabilities.clone(),
-            client: self.client.clone(),
-            log_level: None,
-            progress_token: None,
-            trace: TraceContext::default(),
-            connection: self.connection,
-            received_lists: None,
-            session_tasks: self.session_tasks.clone(),
-            decision_log,
-            address: None,
-            transport_parts: None,
-            transport_trace: None,
-            span: OnceLock::new(),
-        }
-    }
-}
-
 /// State of one client after the handshake (`initialize`).
 pub(crate) struct InitializedClient {
     server: Arc<ProtocolServer>,
-    context: ClientContext,
+    context: Arc<ClientContext>,
     min_log_level: Mutex<Option<u8>>,
     requests: Mutex<RequestTable<ClientResponseSender, RequestWork>>,
     /// Sends change notifications until the client is gone.
@@ -120,8 +84,8 @@ impl InitializedClient {
         };
         let params = initialize::InitializeParams::read(params).ok_or_else(wrong)?;
         let dialect = dialect::for_handshake(&params.version);
-        let telling = ChangeNotifier::new(server.clone(), caller.clone(), dialect);
-        let context = ClientContext {
+        let has_tasks = server.offered.tasks != TaskOffer::None && dialect.tasks == TaskForm::Core;
+        let context = Arc::new(ClientContext {
             caller,
             transport,
             dialect,
@@ -130,8 +94,8 @@ impl InitializedClient {
                 .client
                 .map(|c| format!("{} {}", c.name, c.version).into()),
             connection: link,
-            session_tasks: telling.tasks.clone(),
-        };
+            session_tasks: tasks::SessionTasks::new(has_tasks),
+        });
         let answer = initialize::InitializeResult {
             version: dialect.revision.to_owned(),
             capabilities: server.capabilities(dialect, link.is_some()),
@@ -150,12 +114,13 @@ impl InitializedClient {
                 opening.end(&Ok(RequestResult::Json(answer.clone())));
             }
         }
+        let notifier = ChangeNotifier::new(server.clone(), context.clone());
         let legacy = InitializedClient {
             server,
             context,
             min_log_level: level,
             requests: table,
-            notifier: telling,
+            notifier,
             request_ended: Notify::new(),
             ready: SetOnce::new(),
             keepalive: Mutex::default(),
@@ -487,7 +452,7 @@ impl InitializedClient {
         if let Some(witness) = &self.server.rejection_log {
             let ClientContext {
                 caller, transport, ..
-            } = &self.context;
+            } = &*self.context;
             witness.missed_pings(caller, transport, unheard);
         }
         if unheard.disconnects {
@@ -520,7 +485,7 @@ impl InitializedClient {
         if wanted {
             let ClientContext {
                 caller, dialect, ..
-            } = &self.context;
+            } = &*self.context;
             changes::check_visible(&self.server, caller, dialect, &uri).await?;
             self.notifier.subscribe(uri).await?;
         } else {

@@ -4,6 +4,7 @@
 mod batch;
 mod call;
 mod changes;
+mod client_context;
 mod connection;
 mod handshake;
 #[cfg(feature = "http-server")]

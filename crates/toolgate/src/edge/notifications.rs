@@ -1,22 +1,20 @@
 //! Change notifications for one client with a handshake: list changes, resource subscriptions and task status.
 
 use super::{
-    ProtocolServer, TaskOffer,
+    ProtocolServer,
     changes::{self, CHANGE_MERGE_WINDOW},
+    client_context::ClientContext,
     received_lists::{ReceivedLists, ReportedLists, add_pending},
     responder::{OutgoingFrame, Responder},
-    tasks::SessionTasks,
 };
 use futures_util::FutureExt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::{sync::mpsc, task::AbortHandle};
-use toolgate_core::{Caller, ChangeFilter, ChangeSet, ChangeStream, Error};
+use toolgate_core::{ChangeFilter, ChangeSet, ChangeStream, Error};
 use toolgate_protocol::{
-    dialect::Dialect,
     json::Json,
     memory_budget::{COPIES_PER_MESSAGE, MemoryPermit},
     message::{self, RpcError, code},
-    method::tasks::TaskForm,
 };
 
 /// Memory that one resource subscription takes up besides its URI, in bytes, over all places that store it.
@@ -25,10 +23,7 @@ const SUBSCRIPTION_BYTES: u64 = 512;
 /// The notification stream of one client and its subscriptions.
 pub(super) struct ChangeNotifier {
     server: Arc<ProtocolServer>,
-    caller: Caller,
-    dialect: &'static Dialect,
-    /// The tasks of the client, if its revision has tasks.
-    pub(super) tasks: Option<Arc<SessionTasks>>,
+    client: Arc<ClientContext>,
     /// The lists that the client received.
     pub(super) received_lists: ReceivedLists,
     state: Mutex<SubscriptionState>,
@@ -58,15 +53,11 @@ impl Drop for NotificationTask {
 impl ChangeNotifier {
     pub(super) fn new(
         server: Arc<ProtocolServer>,
-        caller: Caller,
-        dialect: &'static Dialect,
+        client: Arc<ClientContext>,
     ) -> Arc<ChangeNotifier> {
-        let has_tasks = server.offered.tasks != TaskOffer::None && dialect.tasks == TaskForm::Core;
         Arc::new(ChangeNotifier {
             server,
-            caller,
-            dialect,
-            tasks: SessionTasks::new(has_tasks),
+            client,
             received_lists: ReceivedLists::default(),
             state: Mutex::default(),
             resubscribe_lock: tokio::sync::Mutex::default(),
@@ -99,7 +90,7 @@ impl ChangeNotifier {
 
     /// Subscribes to a resource (`resources/subscribe`). The subscription is active when this returns.
     pub(super) async fn subscribe(&self, uri: String) -> Result<(), RpcError> {
-        let mut claim = self.server.budget_scope(&self.caller).permit();
+        let mut claim = self.server.budget_scope(&self.client.caller).permit();
         let room = claim.cover_any_size(uri.len() as u64 * COPIES_PER_MESSAGE + SUBSCRIPTION_BYTES);
         room.map_err(|full| RpcError::new(code::INTERNAL_ERROR, full.to_string()))?;
         if !self
@@ -138,7 +129,7 @@ impl ChangeNotifier {
     }
 
     async fn open_changes(&self) -> Result<ChangeStream, Error> {
-        let mut want = ChangeFilter::all_lists(self.caller.clone());
+        let mut want = ChangeFilter::all_lists(self.client.caller.clone());
         want.uris = self
             .state()
             .uris
@@ -163,14 +154,14 @@ impl ChangeNotifier {
     }
 
     async fn send_task_status(&self, outlet: &Responder) {
-        let Some(tasks) = &self.tasks else {
+        let Some(tasks) = &self.client.session_tasks else {
             return std::future::pending().await;
         };
         let tell = |method, params: Json| async move {
             let text = message::notification(method, Some(&params));
             outlet.send(OutgoingFrame::BeforeReply(text.into())).await;
         };
-        tasks.send_status(self.dialect, tell).await
+        tasks.send_status(self.client.dialect, tell).await
     }
 
     async fn send_changes(&self, outlet: &Responder, mut swaps: mpsc::Receiver<ChangeStream>) {
@@ -194,7 +185,7 @@ impl ChangeNotifier {
                     }
                     continue;
                 }
-                lists = self.received_lists.outdated(&self.server, &self.caller, &pending, &mut lists), if !pending.is_empty() => {
+                lists = self.received_lists.outdated(&self.server, &self.client.caller, &pending, &mut lists), if !pending.is_empty() => {
                     pending.clear();
                     send_notifications(outlet, ChangeSet::of_lists(lists)).await;
                     continue;
