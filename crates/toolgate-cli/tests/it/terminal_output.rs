@@ -1,6 +1,6 @@
 //! Output on a terminal: widths, colors and progress, on a pseudo-terminal of `script`.
 
-use crate::help::{Modern, Setup, TempDir, command, output, toolgate};
+use crate::help::{Modern, SOON, Setup, TempDir, command, output, toolgate, until};
 use serde_json::json;
 
 /// Clears the line of the progress.
@@ -78,6 +78,9 @@ fn tables_fit_the_terminal_and_names_stay_whole() {
 fn states_have_colors_only_on_a_terminal_without_no_color() {
     let gate = Setup::fast_demo("").start();
     let data = gate.data.path().join("state").display().to_string();
+    until("the tools are known and pinned", SOON, || {
+        gate.cli(&["tools"]).contains("allow").then_some(())
+    });
     let words = ["tools", "--data", &data];
     let painted = on_terminal(80, &[], &words);
     assert!(painted.contains("\u{1b}[32mallow\u{1b}[0m"), "{painted:?}");
