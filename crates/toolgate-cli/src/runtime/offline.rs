@@ -95,7 +95,7 @@ impl OfflineView {
         let shelves: Vec<Arc<OfflineServer>> = offline_servers(&config, &pins, which);
         let services = shelves
             .iter()
-            .map(|shelf| shelf.clone() as Arc<dyn Service>);
+            .map(|offline| offline.clone() as Arc<dyn Service>);
         let servers = compose::aggregate_services(&config, services.collect())?;
         let servers: Arc<dyn Service> = Arc::new(servers);
         let shown = route.inspection(servers.clone());
@@ -131,8 +131,8 @@ impl OfflineView {
         let pipeline = self.policies.over(self.servers.clone());
         let mut way = pipeline.explain(&call, &item).await;
         let needs = dry_run::add_authentication(&mut way, &self.config, &call, &item);
-        let shelf = self.server(&item.origin.server);
-        let at = shelf.and_then(|shelf| shelf.stored_at(&item));
+        let offline = self.server(&item.origin.server);
+        let at = offline.and_then(|offline| offline.stored_at(&item));
         let why = match at {
             Some(at) => format!(
                 "its definition was stored {}; the server was not contacted",
@@ -176,9 +176,9 @@ impl OfflineView {
     /// Returns the full names of a server's stored items under its current command or address; `None` if there are
     /// none.
     pub(crate) fn stored_names(&self, server: &str) -> Option<Vec<String>> {
-        let shelf = self.server(server)?;
-        let long = shelf.too_long.iter().map(|(_, name)| name.clone());
-        let names = shelf.items.iter().map(|one| one.item.full_name());
+        let offline = self.server(server)?;
+        let long = offline.too_long.iter().map(|(_, name)| name.clone());
+        let names = offline.items.iter().map(|one| one.item.full_name());
         let names: Vec<String> = names.chain(long).collect();
         (!names.is_empty()).then_some(names)
     }
@@ -194,7 +194,7 @@ impl OfflineView {
     fn server(&self, server: &str) -> Option<&Arc<OfflineServer>> {
         self.offline_servers
             .iter()
-            .find(|shelf| *shelf.server == *server)
+            .find(|offline| *offline.server == *server)
     }
 
     /// Returns the reason for which a name is unknown.
@@ -203,15 +203,15 @@ impl OfflineView {
         if let Some(disabled) = self.config.disabled_reason(server) {
             return format!("{name:?} cannot be explained: {disabled}");
         }
-        let Some(shelf) = self.server(server) else {
+        let Some(offline) = self.server(server) else {
             return format!("{name:?} cannot be explained: the config has no server {server:?}");
         };
-        if shelf.too_long.iter().any(|(_, long)| long == name) {
+        if offline.too_long.iter().any(|(_, long)| long == name) {
             return format!(
                 "{name:?} cannot be explained: its definition is too large to be stored"
             );
         }
-        if shelf.is_foreign {
+        if offline.is_foreign {
             return format!(
                 "{name:?} cannot be explained: the stored definitions of {server} belong to another command or address; start a gateway with this config once"
             );
@@ -257,10 +257,10 @@ fn offline_servers(
 ) -> Vec<Arc<OfflineServer>> {
     let kept = pins.stored();
     let servers = config.servers.iter();
-    let shelf = |server: &crate::config::ServerSettings| {
+    let offline = |server: &crate::config::ServerSettings| {
         let of = || kept.iter().filter(|one| *one.server == *server.id);
         let ours = of().any(|one| one.same_identity);
-        let mut shelf = OfflineServer {
+        let mut offline = OfflineServer {
             server: server.id.as_str().into(),
             items: Vec::new(),
             too_long: Vec::new(),
@@ -272,14 +272,14 @@ fn offline_servers(
             |one: &&KeptPin| one.same_identity || (!ours && which == DefinitionChoice::Accepted);
         for one in of().filter(counts) {
             let origin = Origin {
-                server: shelf.server.clone(),
+                server: offline.server.clone(),
                 trusted: server.trust_annotations,
             };
-            shelf.add_pin(one, origin, which);
+            offline.add_pin(one, origin, which);
         }
-        Arc::new(shelf)
+        Arc::new(offline)
     };
-    servers.map(shelf).collect()
+    servers.map(offline).collect()
 }
 
 impl OfflineServer {

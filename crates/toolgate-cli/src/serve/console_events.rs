@@ -49,13 +49,13 @@ impl GatewayParts {
     }
 
     async fn feed_approvals(&self) {
-        let mut desk = self.operator.approvals.changes();
+        let mut approvals = self.operator.approvals.changes();
         let (mut sent, mut announced) = (SentRequests::new(), AnnouncedApprovals::default());
         loop {
             let open = self.operator.open_approvals();
             announced.update(&open, &self.operator.approvals, &self.operator.flags);
             self.operator.send_requests(&open, &mut sent);
-            if desk.changed().await.is_err() {
+            if approvals.changed().await.is_err() {
                 return;
             }
         }

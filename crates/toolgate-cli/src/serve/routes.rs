@@ -73,8 +73,8 @@ const KEY_REVOKED_MESSAGE: &str = "this key was revoked; ask the operator for a 
 const RATE_LIMITED_REASON: &str = "too many rejected credentials from this address; further rejections in the next minute are not logged";
 
 /// Returns whether a path is that of protected resource metadata.
-fn is_metadata_path(door: &Authenticator, path: &str) -> bool {
-    let resource = door.resource.as_ref();
+fn is_metadata_path(authenticator: &Authenticator, path: &str) -> bool {
+    let resource = authenticator.resource.as_ref();
     resource.is_some_and(|resource| resource.is_metadata_path(path))
 }
 
@@ -100,22 +100,22 @@ impl RequestHandler for HttpRoutes {
             return self.admin.answer(&request, false);
         }
         // Do not hold the whole snapshot: a request may be a stream that lives for long.
-        let door = self.authenticator(request.uri().path());
+        let authenticator = self.authenticator(request.uri().path());
         let is_forwarded = request.extensions().get::<Forwarded>().is_some();
         let from = match is_forwarded {
             true => peer,
-            false => door.proxies.client_of(peer, request.headers()),
+            false => authenticator.proxies.client_of(peer, request.headers()),
         };
         let ours = McpPath::parse(request.uri().path()).is_none()
-            && !is_metadata_path(&door, request.uri().path());
+            && !is_metadata_path(&authenticator, request.uri().path());
         let allowed = match from.is_https && !peer.is_https {
             // The gateway that forwards a request has checked these headers, which name it as the host.
             _ if is_forwarded => Ok(()),
-            true => door.guard.check_behind_https_proxy(&request),
-            false => door.guard.check(&request),
+            true => authenticator.guard.check_behind_https_proxy(&request),
+            false => authenticator.guard.check(&request),
         };
         let mut response = match allowed {
-            Ok(()) => self.answer_with_cors(&door, from, request).await,
+            Ok(()) => self.answer_with_cors(&authenticator, from, request).await,
             Err(denied) => {
                 self.telemetry
                     .http_rejections
@@ -176,18 +176,18 @@ impl HttpRoutes {
     /// never the console.
     async fn answer_with_cors(
         &self,
-        door: &Authenticator,
+        authenticator: &Authenticator,
         from: ClientConnection,
         request: Box<Request<Incoming>>,
     ) -> Response<Body> {
-        let page = door.guard.allowed_origin(&request);
+        let page = authenticator.guard.allowed_origin(&request);
         let path = request.uri().path();
-        let is_public = McpPath::parse(path).is_some() || is_metadata_path(door, path);
+        let is_public = McpPath::parse(path).is_some() || is_metadata_path(authenticator, path);
         let page = page.filter(|_| is_public);
         let preflight = page.as_ref().and_then(|page| page.preflight(&request));
         let mut response = match preflight {
             Some(response) => response,
-            None => self.route(door, from, request).await,
+            None => self.route(authenticator, from, request).await,
         };
         if let Some(page) = page {
             page.add_headers(&mut response);
@@ -197,28 +197,30 @@ impl HttpRoutes {
 
     async fn route(
         &self,
-        door: &Authenticator,
+        authenticator: &Authenticator,
         from: ClientConnection,
         request: Box<Request<Incoming>>,
     ) -> Response<Body> {
         if McpPath::parse(request.uri().path()).is_some() {
-            return self.authenticate_mcp(door, from, request).await;
+            return self.authenticate_mcp(authenticator, from, request).await;
         }
         match (request.method(), request.uri().path()) {
-            (method, path) if is_metadata_path(door, path) => match &door.resource {
-                Some(resource) => protected::metadata_response(resource, method),
-                None => text_response(
-                    StatusCode::NOT_FOUND,
-                    "not found; this gateway accepts no OAuth tokens",
-                ),
-            },
+            (method, path) if is_metadata_path(authenticator, path) => {
+                match &authenticator.resource {
+                    Some(resource) => protected::metadata_response(resource, method),
+                    None => text_response(
+                        StatusCode::NOT_FOUND,
+                        "not found; this gateway accepts no OAuth tokens",
+                    ),
+                }
+            }
             (&Method::GET, "/") => self.console.page("index.html", request.headers()),
             (_, admin::METRICS_PATH) if self.serves_admin => {
                 self.admin.answer(&request, self.open_metrics)
             }
             // Boxed, as all rare branches here: the future of a call stays small, and moving it stays cheap.
             (_, path) if path.starts_with(SIGN_IN_PATH) => {
-                Box::pin(self.sign_in(door, from, *request)).await
+                Box::pin(self.sign_in(authenticator, from, *request)).await
             }
             (_, path) if path.starts_with(CALLBACK_PATH) => {
                 Box::pin(self.notification_decision(*request)).await
@@ -235,7 +237,7 @@ impl HttpRoutes {
 
     async fn authenticate_mcp(
         &self,
-        door: &Authenticator,
+        authenticator: &Authenticator,
         from: ClientConnection,
         mut request: Box<Request<Incoming>>,
     ) -> Response<Body> {
@@ -246,22 +248,22 @@ impl HttpRoutes {
         }
         let over = self
             .rejections
-            .is_limited(from.address, door.max_rejections);
+            .is_limited(from.address, authenticator.max_rejections);
         let at = (request.method(), request.uri().path());
-        let entered = door.authenticate(at, request.headers(), &self.keys, over);
+        let entered = authenticator.authenticate(at, request.headers(), &self.keys, over);
         let AuthenticatedCaller {
             caller,
             revoked: withdrawn,
             expired: over,
         } = match entered.await {
             Ok(entered) => entered,
-            Err(out) => return Box::pin(self.reject(door, from, &request, out)).await,
+            Err(out) => return Box::pin(self.reject(authenticator, from, &request, out)).await,
         };
         let caller = match self.enter_view(caller, &request) {
             Ok(caller) => caller,
             Err(reason) => return Box::pin(self.reject_view(from, &request, &reason)).await,
         };
-        let mut served = pin!(self.serve_mcp(door, caller, from, request));
+        let mut served = pin!(self.serve_mcp(authenticator, caller, from, request));
         let response = match withdrawn {
             None => served.await,
             Some(withdrawn) => {
@@ -269,7 +271,7 @@ impl HttpRoutes {
                 let withdrawn = withdrawn.shared();
                 let response = tokio::select! {
                     response = &mut served => response,
-                    () = withdrawn.clone() => return rejection_response(&door.invalid_credentials(KEY_REVOKED_MESSAGE.to_owned(), KEY_REVOKED_MESSAGE)),
+                    () = withdrawn.clone() => return rejection_response(&authenticator.invalid_credentials(KEY_REVOKED_MESSAGE.to_owned(), KEY_REVOKED_MESSAGE)),
                 };
                 response.map(|body| body.end_when(withdrawn.boxed()))
             }
@@ -325,7 +327,7 @@ impl HttpRoutes {
 
     async fn serve_mcp(
         &self,
-        door: &Authenticator,
+        authenticator: &Authenticator,
         caller: Caller,
         from: ClientConnection,
         mut request: Box<Request<Incoming>>,
@@ -347,7 +349,7 @@ impl HttpRoutes {
             }
             _ => self.endpoint.handle(caller, *request).await,
         };
-        match &door.resource {
+        match &authenticator.resource {
             Some(resource) => protected::with_metadata_challenge(resource, response),
             None => response,
         }
@@ -355,7 +357,7 @@ impl HttpRoutes {
 
     async fn reject(
         &self,
-        door: &Authenticator,
+        authenticator: &Authenticator,
         from: ClientConnection,
         request: &Request<Incoming>,
         out: AuthRejection,
@@ -386,7 +388,7 @@ impl HttpRoutes {
         }
         let attempt = self
             .rejections
-            .count_rejection(from.address, door.max_rejections);
+            .count_rejection(from.address, authenticator.max_rejections);
         match attempt {
             RejectionEffect::WithinLimit => self.audit_rejection(from, request, &out.reason).await,
             RejectionEffect::FirstAbove => {

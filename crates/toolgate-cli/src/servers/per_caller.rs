@@ -116,10 +116,12 @@ impl CallerConnections {
         server: &SupervisedServer,
         mut call: Call,
     ) -> Result<Outcome, Error> {
-        let asker = SignInCandidate::from_call(&mut call);
+        let candidate = SignInCandidate::from_call(&mut call);
         self.wait_for_token(server, &call).await;
         match self.send_call(server, call).await {
-            Err(error) if lacks_sign_in(&error) => self.request_sign_in(server, asker, error).await,
+            Err(error) if lacks_sign_in(&error) => {
+                self.request_sign_in(server, candidate, error).await
+            }
             done => done,
         }
     }

@@ -159,7 +159,7 @@ impl Drop for ResourceListener {
 impl RemoteServer {
     /// Subscribes to resources. No change is reported for a resource that the server refuses.
     pub(super) async fn subscribe_resources(&self, uris: Vec<String>) -> ResourceListener {
-        let mut hearing = ResourceListener {
+        let mut listener = ResourceListener {
             link: self.link.clone(),
             heard: self.subscription_counts.clone(),
             uris: Vec::new(),
@@ -169,20 +169,20 @@ impl RemoteServer {
             let (link, dialect) = (self.link.clone(), self.peer.dialect);
             let stream = ChangeSubscription::start(link, dialect, &self.options, Vec::new(), uris);
             stream.wait_for_answer(self.options.list_timeout).await;
-            hearing._stream = Some(stream);
-            return hearing;
+            listener._stream = Some(stream);
+            return listener;
         }
         let mut new = Vec::new();
         for uri in uris {
             if self.subscription_counts.add_listener(&uri) {
                 new.push(uri.clone());
             }
-            hearing.uris.push(uri);
+            listener.uris.push(uri);
         }
         self.subscription_counts
             .subscribe(&self.link, new, self.options.list_timeout)
             .await;
-        hearing
+        listener
     }
 }
 

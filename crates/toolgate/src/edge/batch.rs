@@ -35,23 +35,23 @@ impl MessageBatch {
         })
     }
 
-    /// Handles each message. Requests and notifications of the server go to `outlet` at once; the replies follow as one
+    /// Handles each message. Requests and notifications of the server go to `responder` at once; the replies follow as one
     /// array after the last one is complete.
     pub(crate) async fn receive(
         self,
-        legacy: &Arc<InitializedClient>,
+        client: &Arc<InitializedClient>,
         sender: &MessageSender,
-        outlet: &Responder,
+        responder: &Responder,
     ) {
-        let (own, frames) = legacy.responder();
+        let (own, frames) = client.responder();
         #[allow(
             clippy::disallowed_methods,
             reason = "it ends with the requests of the batch, which the server owns"
         )]
-        tokio::spawn(collect_replies(frames, outlet.clone()));
+        tokio::spawn(collect_replies(frames, responder.clone()));
         for message in self.0 {
             match message {
-                Ok(message) => legacy.receive_as(sender.clone(), message, &own).await,
+                Ok(message) => client.receive_as(sender.clone(), message, &own).await,
                 Err(bad) if !bad.is_answered() => {}
                 Err(bad) => {
                     let wrong = RpcError::new(code::INVALID_REQUEST, bad.reason);
@@ -63,23 +63,25 @@ impl MessageBatch {
     }
 }
 
-/// Collects the replies. Ends when all requests of the batch ended, or when `outlet` is closed.
-async fn collect_replies(mut frames: OutgoingFrames, outlet: Responder) {
+/// Collects the replies. Ends when all requests of the batch ended, or when `responder` is closed.
+async fn collect_replies(mut frames: OutgoingFrames, responder: Responder) {
     let mut replies = Vec::new();
     loop {
         let frame = tokio::select! {
             frame = frames.recv() => frame,
-            () = outlet.closed() => return,
+            () = responder.closed() => return,
         };
         match frame {
             Some(OutgoingFrame::Reply(text, _)) => replies.push(text),
-            Some(before) => outlet.send(before).await,
+            Some(before) => responder.send(before).await,
             None => break,
         }
     }
     if !replies.is_empty() {
         let texts: Vec<&str> = replies.iter().map(AsRef::as_ref).collect();
         let text = format!("[{}]", texts.join(","));
-        outlet.send(OutgoingFrame::Reply(text.into(), None)).await;
+        responder
+            .send(OutgoingFrame::Reply(text.into(), None))
+            .await;
     }
 }

@@ -82,8 +82,8 @@ pub(crate) async fn handle_operation(
     id: &Id,
     method: &str,
     params: Option<&Json>,
-    outlet: &Responder,
-    asker: Option<&dyn InputRequester>,
+    responder: &Responder,
+    requester: Option<&dyn InputRequester>,
 ) -> Result<RequestResult, RpcError> {
     let mut call = match read_call(server, context, id, (method, params)) {
         Ok(call) => call,
@@ -93,7 +93,7 @@ pub(crate) async fn handle_operation(
             return Err(error);
         }
     };
-    let report = || context.new_report(outlet);
+    let report = || context.new_report(responder);
     // Without a progress token and a log level, no event would be sent.
     let wanted = (context.progress_token.is_some() || context.log_level.is_some()).then(report);
     if let Some(report) = &wanted {
@@ -110,21 +110,22 @@ pub(crate) async fn handle_operation(
     let _closer = wanted.as_ref().map(|report| report.close_on_drop());
     let first = FirstRound::of(&call, context, (method, params, id));
     let again = || first.rebuild_call();
-    let error = match input_rounds::run_rounds(server, context, call, &again, outlet, asker).await {
-        Ok(RoundsOutcome::Completed(output)) => {
-            if output.is_error() {
-                context.decision_log.mark_failed();
+    let error =
+        match input_rounds::run_rounds(server, context, call, &again, responder, requester).await {
+            Ok(RoundsOutcome::Completed(output)) => {
+                if output.is_error() {
+                    context.decision_log.mark_failed();
+                }
+                return Ok(RequestResult::Output(output));
             }
-            return Ok(RequestResult::Output(output));
-        }
-        Ok(RoundsOutcome::InputRequired(call, questions)) => {
-            match input_required_result(server, context, &call, questions) {
-                Ok(asked) => return Ok(RequestResult::Json(asked)),
-                Err(error) => error,
+            Ok(RoundsOutcome::InputRequired(call, questions)) => {
+                match input_required_result(server, context, &call, questions) {
+                    Ok(asked) => return Ok(RequestResult::Json(asked)),
+                    Err(error) => error,
+                }
             }
-        }
-        Err(error) => error,
-    };
+            Err(error) => error,
+        };
     let response = failed_response(server, context, &error, (method, params));
     if response.is_ok() {
         context.decision_log.mark_failed();
@@ -225,12 +226,12 @@ pub(crate) async fn run_to_result(
     server: &ProtocolServer,
     context: &RequestContext,
     call: Call,
-    outlet: &Responder,
-    asker: Option<&dyn InputRequester>,
+    responder: &Responder,
+    requester: Option<&dyn InputRequester>,
 ) -> Result<Json, Error> {
     let first = call.clone();
     let again = || Ok(first.clone());
-    match input_rounds::run_rounds(server, context, call, &again, outlet, asker).await? {
+    match input_rounds::run_rounds(server, context, call, &again, responder, requester).await? {
         RoundsOutcome::Completed(output) => Ok(context.dialect.output(&output, &server.info)),
         RoundsOutcome::InputRequired(call, questions) => {
             input_required_result(server, context, &call, questions)
@@ -306,10 +307,10 @@ impl RequestContext {
     }
 
     /// Returns a report that sends the events of a call to its client.
-    fn new_report(&self, outlet: &Responder) -> Arc<CallReport> {
+    fn new_report(&self, responder: &Responder) -> Arc<CallReport> {
         let token = self.progress_token.clone();
         Arc::new(CallReport::new(
-            outlet.clone(),
+            responder.clone(),
             self.dialect,
             token,
             self.log_level,

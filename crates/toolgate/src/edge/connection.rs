@@ -91,11 +91,11 @@ pub(super) async fn serve<W: Future<Output = io::Result<()>> + Send>(
     write: impl FnOnce(OutgoingFrames) -> W,
     stop: impl Future<Output = ()> + Send,
 ) -> io::Result<()> {
-    let (outlet, frames) = server.responder(&caller);
+    let (responder, frames) = server.responder(&caller);
     let modern = Arc::new(StatelessRequestTable::new(server.limits.max_in_flight));
-    let legacy = Arc::new(OnceLock::new());
+    let client = Arc::new(OnceLock::new());
     // In its own set, so that it is polled only when it is woken, not for each message.
-    let drained = wait_until_drained(server.clone(), legacy.clone(), modern.clone());
+    let drained = wait_until_drained(server.clone(), client.clone(), modern.clone());
     let mut over: FuturesUnordered<BoxFuture<'_, ()>> = FuturesUnordered::new();
     over.push(Box::pin(drained));
     over.push(Box::pin(stop));
@@ -105,15 +105,15 @@ pub(super) async fn serve<W: Future<Output = io::Result<()>> + Send>(
         over.push(Box::pin(wait_for_missed_pings(open)));
         opened
     });
-    let hush = outlet.wake_suppressor();
+    let hush = responder.wake_suppressor();
     let mut peer = ServedConnection {
         server,
         caller,
         transport,
         connection: CONNECTION_COUNT.fetch_add(1, Ordering::Relaxed),
         received_lists: Arc::default(),
-        outlet,
-        initialized: legacy,
+        responder,
+        initialized: client,
         on_initialized: opened,
         stateless_requests: modern,
     };
@@ -153,12 +153,12 @@ pub(super) async fn serve<W: Future<Output = io::Result<()>> + Send>(
 /// Waits until the server stops and no request of the client is in flight.
 async fn wait_until_drained(
     server: Arc<ProtocolServer>,
-    legacy: Arc<OnceLock<Arc<InitializedClient>>>,
+    client: Arc<OnceLock<Arc<InitializedClient>>>,
     modern: Arc<StatelessRequestTable>,
 ) {
     server.closed().await;
-    if let Some(legacy) = legacy.get() {
-        legacy.wait_until_idle().await;
+    if let Some(client) = client.get() {
+        client.wait_until_idle().await;
     }
     modern.wait_until_idle().await;
 }
@@ -166,7 +166,7 @@ async fn wait_until_drained(
 /// Waits until a client with a handshake missed its pings.
 async fn wait_for_missed_pings(open: oneshot::Receiver<Arc<InitializedClient>>) {
     match open.await {
-        Ok(legacy) => legacy.wait_until_gone().await,
+        Ok(client) => client.wait_until_gone().await,
         Err(_) => std::future::pending().await,
     }
 }
@@ -181,7 +181,7 @@ struct ServedConnection {
     connection: u64,
     /// The lists that its client received, without a session.
     received_lists: Arc<ReceivedLists>,
-    outlet: Responder,
+    responder: Responder,
     /// The state of a client with a handshake, after `initialize`.
     initialized: Arc<OnceLock<Arc<InitializedClient>>>,
     /// Receives that state if pings are enabled.
@@ -213,9 +213,9 @@ impl ServedConnection {
 
     /// Handles a message. Rare cases are boxed, so that the future of a call is small.
     async fn handle_message(&mut self, json: &Json) {
-        let legacy = self.initialized.get();
-        if let Some((legacy, batch)) =
-            legacy.and_then(|l| Some((l, MessageBatch::read(json, l.dialect())?)))
+        let client = self.initialized.get();
+        if let Some((client, batch)) =
+            client.and_then(|l| Some((l, MessageBatch::read(json, l.dialect())?)))
         {
             return match batch {
                 Ok(_) if self.server.is_closing() => {
@@ -223,7 +223,7 @@ impl ServedConnection {
                 }
                 Ok(batch) => {
                     let sender = self.caller.clone().into();
-                    Box::pin(batch.receive(legacy, &sender, &self.outlet)).await
+                    Box::pin(batch.receive(client, &sender, &self.responder)).await
                 }
                 Err(wrong) => Box::pin(self.reply(None, Err(wrong))).await,
             };
@@ -242,8 +242,8 @@ impl ServedConnection {
         {
             return Box::pin(self.reject(id, method, params.as_ref(), shutting_down_error())).await;
         }
-        if let Some(legacy) = self.initialized.get() {
-            return legacy.receive(message, &self.outlet).await;
+        if let Some(client) = self.initialized.get() {
+            return client.receive(message, &self.responder).await;
         }
         match message {
             JsonRpcMessage::Request { id, method, params } if method == initialize::NAME => {
@@ -286,13 +286,13 @@ impl ServedConnection {
             Some(self.connection),
             params,
         );
-        let answer = opened.map(|(legacy, answer)| {
-            legacy.start_notifications(self.outlet.clone());
+        let answer = opened.map(|(client, answer)| {
+            client.start_notifications(self.responder.clone());
             if let Some(opened) = self.on_initialized.take() {
-                let _ = opened.send(legacy.clone());
+                let _ = opened.send(client.clone());
             }
             // The caller checked that it is unset, and only this task sets it.
-            let _ = self.initialized.set(legacy);
+            let _ = self.initialized.set(client);
             answer
         });
         self.reply(Some(&id), answer).await;
@@ -323,15 +323,16 @@ impl ServedConnection {
         method: String,
         params: Option<Json>,
     ) -> impl Future<Output = ()> + Send + use<> {
-        let (server, outlet) = (self.server.clone(), self.outlet.clone());
+        let (server, responder) = (self.server.clone(), self.responder.clone());
         let working = self.stateless_requests.clone();
         async move {
             let params = params.as_ref();
             let answer =
-                stateless::handle_request(&server, &context, &id, &method, params, &outlet).await;
+                stateless::handle_request(&server, &context, &id, &method, params, &responder)
+                    .await;
             if working.finish(&id) {
                 let words = (context.dialect, &server.info_json);
-                outlet
+                responder
                     .send(response::result_frame(&id, answer, words))
                     .await;
             }
@@ -347,12 +348,14 @@ impl ServedConnection {
     }
 
     async fn reply(&self, id: Option<&Id>, answer: Result<Json, RpcError>) {
-        self.outlet.send(response::reply_frame(id, &answer)).await;
+        self.responder
+            .send(response::reply_frame(id, &answer))
+            .await;
     }
 
     fn close(&self) {
-        if let Some(legacy) = self.initialized.get() {
-            legacy.close();
+        if let Some(client) = self.initialized.get() {
+            client.close();
         }
         self.stateless_requests
             .cancel_all(&self.server.cancel_reason());

@@ -115,7 +115,7 @@ impl InitializedClient {
             }
         }
         let notifier = ChangeNotifier::new(server.clone(), context.clone());
-        let legacy = InitializedClient {
+        let client = InitializedClient {
             server,
             context,
             min_log_level: level,
@@ -127,7 +127,7 @@ impl InitializedClient {
             gone: SetOnce::new(),
             _observed: observed,
         };
-        Ok((Arc::new(legacy), answer))
+        Ok((Arc::new(client), answer))
     }
 
     /// Marks the handshake as complete: after `notifications/initialized`, or in a session that an earlier process opened.
@@ -142,9 +142,9 @@ impl InitializedClient {
     }
 
     /// Handles a message of the client. Replies and events go to `responder`; this never waits for a call to end.
-    pub(crate) async fn receive(self: &Arc<Self>, message: JsonRpcMessage, outlet: &Responder) {
+    pub(crate) async fn receive(self: &Arc<Self>, message: JsonRpcMessage, responder: &Responder) {
         let sender = self.context.caller.clone().into();
-        self.receive_as(sender, message, outlet).await;
+        self.receive_as(sender, message, responder).await;
     }
 
     /// Handles a message of the same caller with its own token, which determines the current permissions. The future
@@ -153,11 +153,11 @@ impl InitializedClient {
         self: &'a Arc<Self>,
         sender: MessageSender,
         message: JsonRpcMessage,
-        outlet: &'a Responder,
+        responder: &'a Responder,
     ) -> BoxFuture<'a, ()> {
         match message {
             JsonRpcMessage::Request { id, method, params } => {
-                return self.accept_request(sender, id, method, params, outlet);
+                return self.accept_request(sender, id, method, params, responder);
             }
             JsonRpcMessage::Notification { method, params } => {
                 self.handle_notification(&method, params.as_ref())
@@ -173,7 +173,7 @@ impl InitializedClient {
         id: Id,
         method: String,
         params: Option<Json>,
-        outlet: &'a Responder,
+        responder: &'a Responder,
     ) -> BoxFuture<'a, ()> {
         let (handle, registration) = AbortHandle::new_pair();
         // Added to the table before the work can end.
@@ -183,12 +183,12 @@ impl InitializedClient {
         if let Err(refusal) = accepted {
             return Box::pin(async move {
                 let request = (method.as_str(), params.as_ref());
-                self.reject(&id, request, refusal, outlet).await;
+                self.reject(&id, request, refusal, responder).await;
             });
         }
         let work = self
             .clone()
-            .run_request((sender, trail), id, method, params, outlet.clone());
+            .run_request((sender, trail), id, method, params, responder.clone());
         Box::pin(in_flight::start_work(Abortable::new(
             Box::pin(work),
             registration,
@@ -200,7 +200,7 @@ impl InitializedClient {
         id: &Id,
         request: (&str, Option<&Json>),
         refusal: RequestTableError,
-        outlet: &Responder,
+        responder: &Responder,
     ) {
         let why = not_accepted_error(refusal);
         let (caller, transport) = (&self.context.caller, self.context.transport);
@@ -208,7 +208,7 @@ impl InitializedClient {
             .server
             .log_rejected_request(caller, transport, request, &why);
         recorded.await;
-        outlet
+        responder
             .send(response::reply_frame(Some(id), &Err(why)))
             .await;
     }
@@ -219,15 +219,15 @@ impl InitializedClient {
         id: Id,
         method: String,
         params: Option<Json>,
-        outlet: Responder,
+        responder: Responder,
     ) {
         let answer = self
-            .handle_request(from, &id, &method, params.as_ref(), &outlet)
+            .handle_request(from, &id, &method, params.as_ref(), &responder)
             .await;
         // A cancelled request gets no reply.
         if self.requests().finish(&id).is_some() {
             let words = (self.context.dialect, &self.server.info_json);
-            outlet
+            responder
                 .send(response::result_frame(&id, answer, words))
                 .await;
         }
@@ -243,12 +243,12 @@ impl InitializedClient {
         id: &Id,
         method: &str,
         params: Option<&Json>,
-        outlet: &Responder,
+        responder: &Responder,
     ) -> Result<RequestResult, RpcError> {
         if operation::is_operation(method) {
             let context = self.operation_context(sender, trail, params);
             return self
-                .handle_operation(context, id, method, params, outlet)
+                .handle_operation(context, id, method, params, responder)
                 .await;
         }
         let context = self.server.operation_observer.is_some().then(|| {
@@ -259,7 +259,7 @@ impl InitializedClient {
             .as_deref()
             .and_then(|context| ObservedOperation::begin(&self.server, context, Some(id), method));
         let answer = self
-            .handle_other(sender.caller, method, params, outlet)
+            .handle_other(sender.caller, method, params, responder)
             .await;
         if let Some(observed) = observed {
             observed.end(&answer);
@@ -292,11 +292,11 @@ impl InitializedClient {
         id: &Id,
         method: &str,
         params: Option<&Json>,
-        outlet: &Responder,
+        responder: &Responder,
     ) -> Result<RequestResult, RpcError> {
-        let asker = InlineRequester {
-            legacy: self,
-            outlet,
+        let requester = InlineRequester {
+            client: self,
+            responder,
         };
         let observed = ObservedOperation::begin(&self.server, &context, Some(id), method);
         if let Some(observed) = &observed {
@@ -308,8 +308,8 @@ impl InitializedClient {
             id,
             method,
             params,
-            outlet,
-            Some(&asker),
+            responder,
+            Some(&requester),
         )
         .await;
         if let Some(observed) = observed {
@@ -323,7 +323,7 @@ impl InitializedClient {
         caller: Caller,
         method: &str,
         params: Option<&Json>,
-        outlet: &Responder,
+        responder: &Responder,
     ) -> Result<RequestResult, RpcError> {
         let dialect = self.context.dialect;
         match method {
@@ -338,13 +338,13 @@ impl InitializedClient {
                 done.map(RequestResult::Json)
             }
             used if tasks::is_method(&self.server, dialect, self.context.connection, used) => {
-                let asker = InlineRequester {
-                    legacy: self,
-                    outlet,
+                let requester = InlineRequester {
+                    client: self,
+                    responder,
                 };
                 let context = self.context.for_request(caller, DecisionLog::default());
                 let answer =
-                    tasks::handle_method(&self.server, &context, used, params, Some(&asker));
+                    tasks::handle_method(&self.server, &context, used, params, Some(&requester));
                 Box::pin(answer).await.map(RequestResult::Json)
             }
             initialize::NAME => Err(RpcError::new(
@@ -413,30 +413,33 @@ impl InitializedClient {
 
     /// Sends change notifications and keepalive pings on `responder` until it is closed. A second stream replaces the
     /// first.
-    pub(crate) fn start_notifications(self: &Arc<Self>, outlet: Responder) {
+    pub(crate) fn start_notifications(self: &Arc<Self>, responder: Responder) {
         let pinging = self.server.limits.ping_interval;
-        let pinging = pinging.map(|every| ServerKeepaliveTask::start(self, outlet.clone(), every));
+        let pinging =
+            pinging.map(|every| ServerKeepaliveTask::start(self, responder.clone(), every));
         *self.keepalive() = pinging;
-        self.notifier.start(outlet);
+        self.notifier.start(responder);
     }
 
     /// Sends a request to the client on this stream and waits for the response; returns `None` if the client is gone.
     /// Dropping the future cancels the request.
     pub(super) async fn request_client(
         &self,
-        outlet: &Responder,
+        responder: &Responder,
         asked: ServerRequest<'_>,
     ) -> Option<Result<Json, RpcError>> {
         let (tx, rx) = oneshot::channel();
         let id = self.requests().register(tx);
         let mut open = CancelRequestOnDrop {
-            legacy: self,
-            outlet,
+            client: self,
+            responder,
             id: Some(id.clone()),
             reason: asked.cancel_reason,
         };
         let text = message::request(&id, asked.method, asked.params.as_ref());
-        outlet.send(OutgoingFrame::BeforeReply(text.into())).await;
+        responder
+            .send(OutgoingFrame::BeforeReply(text.into()))
+            .await;
         let answer = rx.await;
         open.id = None;
         answer.ok()
@@ -449,11 +452,11 @@ impl InitializedClient {
 
     /// Records missed pings, and closes the connection if they end it.
     pub(super) fn handle_missed_pings(&self, unheard: MissedPings) {
-        if let Some(witness) = &self.server.rejection_log {
+        if let Some(log) = &self.server.rejection_log {
             let ClientContext {
                 caller, transport, ..
             } = &*self.context;
-            witness.missed_pings(caller, transport, unheard);
+            log.missed_pings(caller, transport, unheard);
         }
         if unheard.disconnects {
             let _ = self.gone.set(());
@@ -554,8 +557,8 @@ pub(crate) fn not_accepted_error(refusal: RequestTableError) -> RpcError {
 
 /// Sends requests to the client in the middle of one of its calls, on the stream of that call.
 struct InlineRequester<'a> {
-    legacy: &'a InitializedClient,
-    outlet: &'a Responder,
+    client: &'a InitializedClient,
+    responder: &'a Responder,
 }
 
 impl InputRequester for InlineRequester<'_> {
@@ -565,13 +568,13 @@ impl InputRequester for InlineRequester<'_> {
         params: Option<Json>,
     ) -> BoxFuture<'a, Result<Json, Error>> {
         Box::pin(async move {
-            self.legacy.wait_until_ready().await?;
+            self.client.wait_until_ready().await?;
             let asked = ServerRequest {
                 method,
                 params,
                 cancel_reason: "the input request was answered elsewhere",
             };
-            match self.legacy.request_client(self.outlet, asked).await {
+            match self.client.request_client(self.responder, asked).await {
                 Some(Ok(answer)) => Ok(answer),
                 Some(Err(_)) => Err(Error::new(
                     ErrorKind::Upstream,
@@ -596,8 +599,8 @@ pub(super) struct ServerRequest<'a> {
 
 /// Cancels a request to the client when dropped before the response.
 struct CancelRequestOnDrop<'a> {
-    legacy: &'a InitializedClient,
-    outlet: &'a Responder,
+    client: &'a InitializedClient,
+    responder: &'a Responder,
     id: Option<Id>,
     reason: &'static str,
 }
@@ -605,9 +608,9 @@ struct CancelRequestOnDrop<'a> {
 impl Drop for CancelRequestOnDrop<'_> {
     fn drop(&mut self) {
         if let Some(id) = self.id.take() {
-            self.legacy.requests().take_waiter(&id);
+            self.client.requests().take_waiter(&id);
             let params = notifications::cancelled(&id, self.reason);
-            self.outlet.try_send(message::notification(
+            self.responder.try_send(message::notification(
                 notifications::CANCELLED,
                 Some(&params),
             ));

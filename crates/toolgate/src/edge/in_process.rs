@@ -46,8 +46,8 @@ pub async fn call_in_process(
         transport_trace: None,
         span: OnceLock::new(),
     };
-    // Dropping the frames would close the outlet, and a closed outlet means that the caller disconnected.
-    let (outlet, _frames) = server.responder(&caller);
+    // Dropping the frames would close the responder, and a closed responder means that the caller disconnected.
+    let (responder, _frames) = server.responder(&caller);
     let mut call = Call::tool(crate::ids::call_id(), caller, tool, arguments);
     call.reporter = reporter;
     // Supports tasks: a tool that must run as a task can run, and this caller waits for it.
@@ -58,7 +58,7 @@ pub async fn call_in_process(
     call.request_info = Arc::new(info);
     let first = call.clone();
     let again = || Ok(first.clone());
-    match input_rounds::run_rounds(server, &context, call, &again, &outlet, None).await? {
+    match input_rounds::run_rounds(server, &context, call, &again, &responder, None).await? {
         RoundsOutcome::Completed(output) => Ok(output.into_tool().unwrap_or_default()),
         RoundsOutcome::InputRequired(..) => Err(Error::new(
             ErrorKind::MissingCapability(toolgate_core::RequiredCapability::Elicitation),

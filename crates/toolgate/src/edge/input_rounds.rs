@@ -55,8 +55,8 @@ pub(crate) async fn run_rounds(
     context: &RequestContext,
     call: Call,
     again: RebuildCall<'_>,
-    outlet: &Responder,
-    asker: Option<&dyn InputRequester>,
+    responder: &Responder,
+    requester: Option<&dyn InputRequester>,
 ) -> Result<RoundsOutcome, Error> {
     match server.service.call(call).await? {
         Outcome::Done(output) => Ok(RoundsOutcome::Completed(output)),
@@ -67,8 +67,8 @@ pub(crate) async fn run_rounds(
                 (server, context),
                 call,
                 questions,
-                outlet,
-                asker,
+                responder,
+                requester,
             ))
             .await
         }
@@ -80,8 +80,8 @@ async fn continue_rounds(
     (server, context): (&ProtocolServer, &RequestContext),
     mut call: Call,
     mut questions: InputRequests,
-    outlet: &Responder,
-    asker: Option<&dyn InputRequester>,
+    responder: &Responder,
+    requester: Option<&dyn InputRequester>,
 ) -> Result<RoundsOutcome, Error> {
     loop {
         if call.round.number >= server.limits.max_rounds {
@@ -95,16 +95,17 @@ async fn continue_rounds(
         }
         let answers = match (find_approval(&questions), find_sign_in(&questions)) {
             (Some(approval), _) if !can_approve_in_client(approval, context) => {
-                Box::pin(wait_for_approval(server, &call, approval, outlet)).await?;
+                Box::pin(wait_for_approval(server, &call, approval, responder)).await?;
                 Vec::new()
             }
             (None, Some(signing)) => {
-                Box::pin(wait_for_sign_in(server, &call, signing, outlet)).await?;
+                Box::pin(wait_for_sign_in(server, &call, signing, responder)).await?;
                 Vec::new()
             }
             (approval, _) => {
                 check_capabilities(&questions, context)?;
-                let Some(asker) = asker.filter(|asker| !asker.returns_requests()) else {
+                let Some(requester) = requester.filter(|requester| !requester.returns_requests())
+                else {
                     return Ok(RoundsOutcome::InputRequired(Box::new(call), questions));
                 };
                 Box::pin(request_from_client(
@@ -112,8 +113,8 @@ async fn continue_rounds(
                     &call,
                     &questions,
                     approval,
-                    outlet,
-                    asker,
+                    responder,
+                    requester,
                 ))
                 .await?
             }
@@ -158,7 +159,7 @@ async fn wait_for_approval(
     server: &ProtocolServer,
     call: &Call,
     approval: &ApprovalRequest,
-    outlet: &Responder,
+    responder: &Responder,
 ) -> Result<(), Error> {
     let _attending = approval.waiter.mark_waiting();
     let words = format!(
@@ -171,7 +172,7 @@ async fn wait_for_approval(
         call,
         &words,
         approval.waiter.wait_for_decision(),
-        outlet,
+        responder,
     )
     .await
 }
@@ -181,11 +182,11 @@ async fn wait_for_sign_in(
     server: &ProtocolServer,
     call: &Call,
     signing: &dyn DecisionWaiter,
-    outlet: &Responder,
+    responder: &Responder,
 ) -> Result<(), Error> {
     let words = "waiting for a sign-in at the page that was opened";
     let limit = server.limits.input_timeout;
-    let waiting = wait_with_progress(server, call, words, signing.wait_for_decision(), outlet);
+    let waiting = wait_with_progress(server, call, words, signing.wait_for_decision(), responder);
     let late = |_| {
         let text = format!(
             "the sign-in was not completed within {} s; call again to get a new page",
@@ -202,7 +203,7 @@ async fn wait_with_progress(
     call: &Call,
     words: &str,
     until: BoxFuture<'static, ()>,
-    outlet: &Responder,
+    responder: &Responder,
 ) -> Result<(), Error> {
     let add_event = |name| {
         if let Some(span) = &call.span {
@@ -227,7 +228,7 @@ async fn wait_with_progress(
         () = until => Ok(()),
         () = beat => Ok(()),
         () = server.closed() => Err(Error::new(ErrorKind::Cancelled, "this server is shutting down; call again after its restart")),
-        () = outlet.closed() => Err(Error::new(ErrorKind::Cancelled, "the caller disconnected before the call was decided")),
+        () = responder.closed() => Err(Error::new(ErrorKind::Cancelled, "the caller disconnected before the call was decided")),
     };
     add_event("toolgate.wait.end");
     waited
@@ -239,29 +240,29 @@ async fn request_from_client(
     call: &Call,
     questions: &InputRequests,
     approval: Option<&ApprovalRequest>,
-    outlet: &Responder,
-    asker: &dyn InputRequester,
+    responder: &Responder,
+    requester: &dyn InputRequester,
 ) -> Result<Vec<(String, Json)>, Error> {
     let mut answers = Vec::new();
     let _attending = approval.map(|a| a.waiter.mark_waiting());
-    if approval.is_none() && asker.sends_together() {
+    if approval.is_none() && requester.sends_together() {
         let asked = questions.requests.iter().map(|ask| async move {
             let request = raw_input_request(ask, call, context);
-            let asked = asker.send_request(&request.method, request.params);
+            let asked = requester.send_request(&request.method, request.params);
             Ok((
                 ask.key.clone(),
-                wait_for_response(server, outlet, asked).await?,
+                wait_for_response(server, responder, asked).await?,
             ))
         });
         return futures_util::future::try_join_all(asked).await;
     }
     for ask in &questions.requests {
         let request = raw_input_request(ask, call, context);
-        let asked = asker.send_request(&request.method, request.params);
+        let asked = requester.send_request(&request.method, request.params);
         let InputRequestKind::Approve(approval) = &ask.kind else {
             answers.push((
                 ask.key.clone(),
-                wait_for_response(server, outlet, asked).await?,
+                wait_for_response(server, responder, asked).await?,
             ));
             continue;
         };
@@ -271,7 +272,7 @@ async fn request_from_client(
             answer = asked => match answer {
                 Ok(answer) => answers.push((ask.key.clone(), answer)),
                 // An error of the client decides nothing; an approver at the console still can.
-                Err(_) => wait_for_approval(server, call, approval, outlet).await?,
+                Err(_) => wait_for_approval(server, call, approval, responder).await?,
             },
         }
     }
@@ -281,14 +282,14 @@ async fn request_from_client(
 /// Waits for the client's response: until it disconnects, the server stops, or the time limit is over.
 async fn wait_for_response(
     server: &ProtocolServer,
-    outlet: &Responder,
+    responder: &Responder,
     asked: BoxFuture<'_, Result<Json, Error>>,
 ) -> Result<Json, Error> {
     let gone = |text| Err(Error::new(ErrorKind::Cancelled, text));
     tokio::select! {
         answer = asked => answer,
         () = server.closed() => gone("this server is shutting down; call again after its restart"),
-        () = outlet.closed() => gone("the caller disconnected before it answered the input request"),
+        () = responder.closed() => gone("the caller disconnected before it answered the input request"),
         () = tokio::time::sleep(server.limits.input_timeout) => Err(Error::new(
             ErrorKind::TimedOut,
             format!("the input request was not answered within {} s; call again", server.limits.input_timeout.as_secs()),

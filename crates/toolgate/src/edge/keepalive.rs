@@ -32,11 +32,11 @@ impl Drop for ServerKeepaliveTask {
 impl ServerKeepaliveTask {
     /// Starts to send a ping after every `every`, until the stream is closed.
     pub(super) fn start(
-        legacy: &Arc<InitializedClient>,
-        outlet: Responder,
+        client: &Arc<InitializedClient>,
+        responder: Responder,
         every: Duration,
     ) -> ServerKeepaliveTask {
-        let pinging = send_pings(Arc::downgrade(legacy), outlet, every);
+        let pinging = send_pings(Arc::downgrade(client), responder, every);
         #[allow(
             clippy::disallowed_methods,
             reason = "the server owns its requests to the client and aborts them"
@@ -45,18 +45,18 @@ impl ServerKeepaliveTask {
     }
 }
 
-async fn send_pings(legacy: Weak<InitializedClient>, outlet: Responder, every: Duration) {
+async fn send_pings(client: Weak<InitializedClient>, responder: Responder, every: Duration) {
     let (mut answers, mut missed) = (false, 0);
     loop {
         tokio::select! {
             () = sleep(every) => {}
-            () = outlet.closed() => return,
+            () = responder.closed() => return,
         }
-        let Some(legacy) = legacy.upgrade() else {
+        let Some(client) = client.upgrade() else {
             return;
         };
         // A client that waits for its user's input may be unable to answer a ping; that input has its own time limit.
-        if legacy.has_open_requests() {
+        if client.has_open_requests() {
             continue;
         }
         let asked = ServerRequest {
@@ -64,7 +64,7 @@ async fn send_pings(legacy: Weak<InitializedClient>, outlet: Responder, every: D
             params: Some(ObjectWriter::new().finish()),
             cancel_reason: "this ping was not answered in time",
         };
-        if let Ok(Some(_)) = timeout(PING_TIMEOUT, legacy.request_client(&outlet, asked)).await {
+        if let Ok(Some(_)) = timeout(PING_TIMEOUT, client.request_client(&responder, asked)).await {
             // An error is a response too, for example from a client that does not support ping.
             (answers, missed) = (true, 0);
             continue;
@@ -75,7 +75,7 @@ async fn send_pings(legacy: Weak<InitializedClient>, outlet: Responder, every: D
         }
         // A client that never answered a ping may be alive and read its stream only for notifications: stop the pings.
         let ends = answers;
-        legacy.handle_missed_pings(MissedPings {
+        client.handle_missed_pings(MissedPings {
             consecutive: missed,
             disconnects: ends,
         });

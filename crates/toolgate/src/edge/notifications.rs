@@ -64,10 +64,10 @@ impl ChangeNotifier {
         })
     }
 
-    /// Sends notifications on `outlet` until it is closed. A second stream replaces the first.
-    pub(super) fn start(self: &Arc<Self>, outlet: Responder) {
+    /// Sends notifications on `responder` until it is closed. A second stream replaces the first.
+    pub(super) fn start(self: &Arc<Self>, responder: Responder) {
         let (swaps, next) = mpsc::channel(1);
-        let mut run = Box::pin(self.clone().run(outlet, next));
+        let mut run = Box::pin(self.clone().run(responder, next));
         // The first poll subscribes before the client's next request, which may cause a change.
         if (&mut run).now_or_never().is_some() {
             return self.close();
@@ -144,27 +144,29 @@ impl ChangeNotifier {
             .filtered(&want))
     }
 
-    async fn run(self: Arc<Self>, outlet: Responder, swaps: mpsc::Receiver<ChangeStream>) {
+    async fn run(self: Arc<Self>, responder: Responder, swaps: mpsc::Receiver<ChangeStream>) {
         tokio::select! {
-            () = self.send_changes(&outlet, swaps) => {}
-            () = self.send_task_status(&outlet) => {}
+            () = self.send_changes(&responder, swaps) => {}
+            () = self.send_task_status(&responder) => {}
             () = self.server.closed() => {}
-            () = outlet.closed() => {}
+            () = responder.closed() => {}
         }
     }
 
-    async fn send_task_status(&self, outlet: &Responder) {
+    async fn send_task_status(&self, responder: &Responder) {
         let Some(tasks) = &self.client.session_tasks else {
             return std::future::pending().await;
         };
         let tell = |method, params: Json| async move {
             let text = message::notification(method, Some(&params));
-            outlet.send(OutgoingFrame::BeforeReply(text.into())).await;
+            responder
+                .send(OutgoingFrame::BeforeReply(text.into()))
+                .await;
         };
         tasks.send_status(self.client.dialect, tell).await
     }
 
-    async fn send_changes(&self, outlet: &Responder, mut swaps: mpsc::Receiver<ChangeStream>) {
+    async fn send_changes(&self, responder: &Responder, mut swaps: mpsc::Receiver<ChangeStream>) {
         let first = {
             let _one = self.resubscribe_lock.lock().await;
             self.open_changes().await
@@ -181,13 +183,13 @@ impl ChangeNotifier {
                         let more = changes.next().now_or_never().flatten();
                         let mut changed = changes::merge(changed, more);
                         add_pending(&mut pending, std::mem::take(&mut changed.lists));
-                        send_notifications(outlet, changed).await;
+                        send_notifications(responder, changed).await;
                     }
                     continue;
                 }
                 lists = self.received_lists.outdated(&self.server, &self.client.caller, &pending, &mut lists), if !pending.is_empty() => {
                     pending.clear();
-                    send_notifications(outlet, ChangeSet::of_lists(lists)).await;
+                    send_notifications(responder, ChangeSet::of_lists(lists)).await;
                     continue;
                 }
             };
@@ -196,7 +198,7 @@ impl ChangeNotifier {
             let last = changes.next().now_or_never().flatten();
             let mut last = last.unwrap_or_default();
             add_pending(&mut pending, std::mem::take(&mut last.lists));
-            send_notifications(outlet, last).await;
+            send_notifications(responder, last).await;
             (changes, over) = (new, false);
         }
     }
@@ -230,9 +232,11 @@ impl SubscriptionState {
     }
 }
 
-async fn send_notifications(outlet: &Responder, changed: ChangeSet) {
+async fn send_notifications(responder: &Responder, changed: ChangeSet) {
     for (method, params) in changes::change_notifications(&changed) {
         let text = message::notification(method, Some(&params.finish()));
-        outlet.send(OutgoingFrame::BeforeReply(text.into())).await;
+        responder
+            .send(OutgoingFrame::BeforeReply(text.into()))
+            .await;
     }
 }

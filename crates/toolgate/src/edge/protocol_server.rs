@@ -369,8 +369,8 @@ impl ProtocolServer {
     }
 
     pub(crate) async fn log_rejection(&self, refused: Rejection) {
-        if let Some(witness) = &self.rejection_log {
-            witness.rejected(refused).await;
+        if let Some(log) = &self.rejection_log {
+            log.rejected(refused).await;
         }
     }
 

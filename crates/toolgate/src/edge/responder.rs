@@ -235,7 +235,7 @@ impl OutgoingFrames {
 
 /// Sends the events of one call as notifications, until the call completes.
 pub(crate) struct CallReport {
-    outlet: Responder,
+    responder: Responder,
     dialect: &'static Dialect,
     progress_token: Option<Json>,
     log_level: Option<u8>,
@@ -245,13 +245,13 @@ pub(crate) struct CallReport {
 
 impl CallReport {
     pub(crate) fn new(
-        outlet: Responder,
+        responder: Responder,
         dialect: &'static Dialect,
         token: Option<Json>,
         log_level: Option<u8>,
     ) -> CallReport {
         CallReport {
-            outlet,
+            responder,
             dialect,
             progress_token: token,
             log_level,
@@ -320,7 +320,7 @@ impl EventSink for CallReport {
                 if !self.dialect.progress_message {
                     progress.message = None;
                 }
-                self.outlet.try_send(message::notification(
+                self.responder.try_send(message::notification(
                     notifications::PROGRESS,
                     Some(&progress.json(token)),
                 ));
@@ -334,7 +334,7 @@ impl EventSink for CallReport {
                     o.str("logger", logger);
                 }
                 o.raw("data", &log.data);
-                self.outlet.try_send(message::notification(
+                self.responder.try_send(message::notification(
                     notifications::MESSAGE,
                     Some(&o.finish()),
                 ));
@@ -368,8 +368,8 @@ mod tests {
         OutgoingFrame::BeforeReply("x".repeat(bytes).into())
     }
 
-    fn sent(outlet: &Responder, bytes: usize) -> bool {
-        outlet.send(frame(bytes)).now_or_never().is_some()
+    fn sent(responder: &Responder, bytes: usize) -> bool {
+        responder.send(frame(bytes)).now_or_never().is_some()
     }
 
     #[test]
@@ -378,10 +378,10 @@ mod tests {
             messages: 2,
             bytes: 100,
         };
-        let (outlet, mut frames) = Responder::new(limits, BudgetScope::default());
-        assert!(sent(&outlet, 1) && sent(&outlet, 1) && !sent(&outlet, 1));
+        let (responder, mut frames) = Responder::new(limits, BudgetScope::default());
+        assert!(sent(&responder, 1) && sent(&responder, 1) && !sent(&responder, 1));
         assert!(frames.try_recv().is_some());
-        assert!(sent(&outlet, 1));
+        assert!(sent(&responder, 1));
     }
 
     #[test]
@@ -390,12 +390,12 @@ mod tests {
             messages: 9,
             bytes: 100,
         };
-        let (outlet, mut frames) = Responder::new(limits, BudgetScope::default());
-        assert!(sent(&outlet, 60) && sent(&outlet, 40) && !sent(&outlet, 1));
-        outlet.try_send("x".to_owned());
+        let (responder, mut frames) = Responder::new(limits, BudgetScope::default());
+        assert!(sent(&responder, 60) && sent(&responder, 40) && !sent(&responder, 1));
+        responder.try_send("x".to_owned());
         assert!(frames.try_recv().is_some());
-        outlet.try_send("y".repeat(60));
-        assert!(!sent(&outlet, 1));
+        responder.try_send("y".repeat(60));
+        assert!(!sent(&responder, 1));
         let left = std::iter::from_fn(|| frames.try_recv()).map(|f| f.text().len());
         assert_eq!(left.collect::<Vec<_>>(), [40, 60]);
     }
@@ -407,10 +407,10 @@ mod tests {
             messages: 9,
             bytes: 100,
         };
-        let (outlet, mut frames) = Responder::new(limits, BudgetScope::default());
-        assert!(sent(&outlet, 1) && !sent(&outlet, 1000));
+        let (responder, mut frames) = Responder::new(limits, BudgetScope::default());
+        assert!(sent(&responder, 1) && !sent(&responder, 1000));
         assert!(frames.try_recv().is_some());
-        assert!(sent(&outlet, 1000) && !sent(&outlet, 1));
+        assert!(sent(&responder, 1000) && !sent(&responder, 1));
         assert_eq!(frames.try_recv().map(|f| f.text().len()), Some(1000));
     }
 
@@ -420,9 +420,9 @@ mod tests {
             messages: 9,
             bytes: 10,
         };
-        let (outlet, frames) = Responder::new(limits, BudgetScope::default());
-        assert!(sent(&outlet, 10));
-        let waiting = outlet.clone();
+        let (responder, frames) = Responder::new(limits, BudgetScope::default());
+        assert!(sent(&responder, 10));
+        let waiting = responder.clone();
         let mut waits = Box::pin(async move { waiting.send(frame(10)).await });
         assert!(waits.as_mut().now_or_never().is_none());
         drop(frames);

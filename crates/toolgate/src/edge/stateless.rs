@@ -153,13 +153,13 @@ pub(crate) async fn handle_request(
     id: &Id,
     method: &str,
     params: Option<&Json>,
-    outlet: &Responder,
+    responder: &Responder,
 ) -> Result<RequestResult, RpcError> {
     let observed = ObservedOperation::begin(server, context, Some(id), method);
     if let Some(observed) = &observed {
         observed.attach_span();
     }
-    let answer = dispatch_request(server, context, id, method, params, outlet).await;
+    let answer = dispatch_request(server, context, id, method, params, responder).await;
     if let Some(observed) = observed {
         observed.end(&answer);
     }
@@ -172,19 +172,19 @@ async fn dispatch_request(
     id: &Id,
     method: &str,
     params: Option<&Json>,
-    outlet: &Responder,
+    responder: &Responder,
 ) -> Result<RequestResult, RpcError> {
     match method {
         discover::NAME => Ok(discover_result(server, context).into()),
         used if operation::is_operation(used) => {
-            call::handle_operation(server, context, id, used, params, outlet, None).await
+            call::handle_operation(server, context, id, used, params, responder, None).await
         }
         used if tasks::is_method(server, context.dialect, context.connection, used) => {
             let answer = Box::pin(tasks::handle_method(server, context, used, params, None)).await;
             answer.map(RequestResult::Json)
         }
         method::LISTEN => {
-            let told = Box::pin(listen(server, context, id, params.cloned(), outlet)).await;
+            let told = Box::pin(listen(server, context, id, params.cloned(), responder)).await;
             told.map(RequestResult::Json)
         }
         used if skills::is_method(server, used) => {
@@ -239,10 +239,11 @@ pub(crate) async fn listen(
     context: &RequestContext,
     id: &Id,
     params: Option<Json>,
-    outlet: &Responder,
+    responder: &Responder,
 ) -> Result<Json, RpcError> {
-    let (mut changes, of_tasks) = Box::pin(subscribe(server, context, id, params, outlet)).await?;
-    let telling = async {
+    let (mut changes, of_tasks) =
+        Box::pin(subscribe(server, context, id, params, responder)).await?;
+    let notifications = async {
         let received = context.received_lists.as_deref();
         let mut known = received.map(|lists| (lists, Box::<ReportedLists>::default()));
         let mut pending = Vec::new();
@@ -254,14 +255,14 @@ pub(crate) async fn listen(
                         let merged = Box::pin(changes::merge_following(changed, &mut changes));
                         let mut changed = merged.await;
                         add_pending(&mut pending, std::mem::take(&mut changed.lists));
-                        Box::pin(send_changes(changed, id, outlet)).await;
+                        Box::pin(send_changes(changed, id, responder)).await;
                     }
                     None => over = true,
                 },
                 lists = async { Box::pin(outdated_lists(server, context, &pending, known.as_mut())).await }, if !pending.is_empty() => {
                     pending.clear();
                     let changed = ChangeSet::of_lists(lists);
-                    Box::pin(send_changes(changed, id, outlet)).await;
+                    Box::pin(send_changes(changed, id, responder)).await;
                 }
                 else => break,
             }
@@ -276,12 +277,12 @@ pub(crate) async fn listen(
         Box::pin(of_tasks.send_status(context, |method, params| {
             let more = |o: &mut ObjectWriter| params.members().for_each(|(k, v)| o.raw(&k, &v));
             let frame = notification_frame(method, id, more);
-            async move { outlet.send(frame).await }
+            async move { responder.send(frame).await }
         }))
         .await
     };
     tokio::select! {
-        () = telling => {}
+        () = notifications => {}
         () = telling_tasks => {}
         () = server.closed() => {}
     }
@@ -289,7 +290,9 @@ pub(crate) async fn listen(
         // Page basic/utilities/cancellation: on stdio there is no stream to close, so a notification reports the end.
         let params = notifications::cancelled(id, "the server ends this subscription");
         let text = message::notification(notifications::CANCELLED, Some(&params));
-        outlet.send(OutgoingFrame::BeforeReply(text.into())).await;
+        responder
+            .send(OutgoingFrame::BeforeReply(text.into()))
+            .await;
     }
     let mut result = ObjectWriter::new();
     result.str("resultType", "complete");
@@ -306,7 +309,7 @@ async fn subscribe(
     context: &RequestContext,
     id: &Id,
     params: Option<Json>,
-    outlet: &Responder,
+    responder: &Responder,
 ) -> Result<(ChangeStream, tasks::TaskSubscription), RpcError> {
     let Some(filter) = params
         .as_ref()
@@ -330,7 +333,7 @@ async fn subscribe(
         .filtered(&want);
     // Resources that the caller may not see are not acknowledged.
     let want = changes.filter().cloned().unwrap_or(want);
-    outlet
+    responder
         .send(notification_frame(notifications::ACKNOWLEDGED, id, |o| {
             o.object("notifications", |n| {
                 write_filter(n, &want);
@@ -342,11 +345,11 @@ async fn subscribe(
 }
 
 /// Sends the notifications for a change.
-async fn send_changes(changed: ChangeSet, id: &Id, outlet: &Responder) {
+async fn send_changes(changed: ChangeSet, id: &Id, responder: &Responder) {
     for (method, params) in changes::change_notifications(&changed) {
         let params = params.finish();
         let more = |o: &mut ObjectWriter| params.members().for_each(|(k, v)| o.raw(&k, &v));
-        outlet.send(notification_frame(method, id, more)).await;
+        responder.send(notification_frame(method, id, more)).await;
     }
 }
 

@@ -32,7 +32,7 @@ impl<'a> ActionInput<'a> {
         )
     }
 
-    /// Returns the maximum number of rows that the asker wants, up to a limit.
+    /// Returns the maximum number of rows that the request asks for, up to a limit.
     pub(super) fn most(self, limit: u64) -> usize {
         let most = self.number("most").unwrap_or(limit).min(limit);
         usize::try_from(most).unwrap_or_default()

@@ -177,29 +177,29 @@ mod tests {
 
     #[test]
     fn a_reason_is_printed_once_and_each_note_is_announced_once() {
-        let book = DefinitionNotes::default();
+        let notes = DefinitionNotes::default();
         let first = vec![note("s", "a", "no name"), note("s", "b", "no name")];
-        let fresh = book.replace(first.clone());
+        let fresh = notes.replace(first.clone());
         assert_eq!(fresh, first);
-        assert_eq!(book.lines(&fresh), ["s: tool a, b: dropped: no name"]);
-        assert_eq!(book.replace(first.clone()), []);
+        assert_eq!(notes.lines(&fresh), ["s: tool a, b: dropped: no name"]);
+        assert_eq!(notes.replace(first.clone()), []);
         let third = note("s", "c", "no name");
-        let fresh = book.replace(vec![first[0].clone(), third.clone()]);
+        let fresh = notes.replace(vec![first[0].clone(), third.clone()]);
         assert_eq!(fresh, [third]);
-        assert_eq!(book.lines(&fresh), [""; 0], "the reason was printed");
-        let shown = book.of_server("s");
+        assert_eq!(notes.lines(&fresh), [""; 0], "the reason was printed");
+        let shown = notes.of_server("s");
         assert_eq!(shown.as_array().map(Vec::len), Some(2), "{shown}");
     }
 
     #[test]
     fn a_server_that_changes_its_names_forever_is_announced_so_often() {
-        let book = DefinitionNotes::default();
+        let notes = DefinitionNotes::default();
         let mut announced = 0;
         for round in 0..MAX_ANNOUNCED_PER_SERVER + 10 {
-            let notes = vec![note("s", &round.to_string(), "no name")];
-            announced += book.replace(notes).len();
+            let fresh = vec![note("s", &round.to_string(), "no name")];
+            announced += notes.replace(fresh).len();
         }
         assert_eq!(announced, MAX_ANNOUNCED_PER_SERVER);
-        assert_eq!(book.replace(vec![note("other", "a", "no name")]).len(), 1);
+        assert_eq!(notes.replace(vec![note("other", "a", "no name")]).len(), 1);
     }
 }

@@ -39,7 +39,7 @@ const LINK_UNKNOWN_MESSAGE: &str = "this link is not valid: it is unknown, was u
 impl HttpRoutes {
     pub(super) async fn sign_in(
         &self,
-        door: &Authenticator,
+        authenticator: &Authenticator,
         from: ClientConnection,
         request: Request<Incoming>,
     ) -> Response<Body> {
@@ -63,11 +63,11 @@ impl HttpRoutes {
             }
             (&Method::POST, IDENTITY_SEGMENT) => {
                 with_body(request, async |with| {
-                    self.end_identification(door, &with).await
+                    self.end_identification(authenticator, &with).await
                 })
                 .await
             }
-            (&Method::POST, "begin") => self.begin_sign_in(door, from, request).await,
+            (&Method::POST, "begin") => self.begin_sign_in(authenticator, from, request).await,
             (&Method::POST, "end") => {
                 with_body(request, async |with| self.end_sign_in(&with).await).await
             }
@@ -80,27 +80,27 @@ impl HttpRoutes {
 
     async fn begin_sign_in(
         &self,
-        door: &Authenticator,
+        authenticator: &Authenticator,
         from: ClientConnection,
         request: Request<Incoming>,
     ) -> Response<Body> {
         let over = self
             .rejections
-            .is_limited(from.address, door.max_rejections);
+            .is_limited(from.address, authenticator.max_rejections);
         let at = (request.method(), request.uri().path());
-        let entered = match door
+        let entered = match authenticator
             .authenticate(at, request.headers(), &self.keys, over)
             .await
         {
             Ok(entered) => entered,
-            Err(out) => return self.reject(door, from, &request, out).await,
+            Err(out) => return self.reject(authenticator, from, &request, out).await,
         };
         let caller = entered.caller.shared_name();
         let Some(until) = entered.expired.filter(|_| caller.starts_with("key:")) else {
             let why = "a sign-in began without a key".to_owned();
-            let out =
-                door.invalid_credentials(why, "this is not an API key; API keys begin with tg_");
-            return self.reject(door, from, &request, out).await;
+            let out = authenticator
+                .invalid_credentials(why, "this is not an API key; API keys begin with tg_");
+            return self.reject(authenticator, from, &request, out).await;
         };
         with_body(request, async |with| {
             let link = string_member(&with, "link");
@@ -158,7 +158,7 @@ impl HttpRoutes {
     /// Begins the sign-in of a user who returns from the issuer, if they are the caller of the link.
     async fn end_identification(
         &self,
-        door: &Authenticator,
+        authenticator: &Authenticator,
         with: &Value,
     ) -> Result<Value, String> {
         let (link, query, key) = (
@@ -167,7 +167,10 @@ impl HttpRoutes {
             string_member(with, "key"),
         );
         let token = self.user_sign_in.identifications.end(query, key).await?;
-        let resource = door.resource.as_ref().ok_or(LINK_UNKNOWN_MESSAGE)?;
+        let resource = authenticator
+            .resource
+            .as_ref()
+            .ok_or(LINK_UNKNOWN_MESSAGE)?;
         let caller = caller_of_token(resource, &token).await?;
         let caller = caller.shared_name();
         let server = self.user_sign_in.links.server_of(link, &caller).ok_or_else(|| {

@@ -44,7 +44,7 @@ impl CallerConnections {
     pub(super) async fn request_sign_in(
         &self,
         server: &SupervisedServer,
-        asker: SignInCandidate,
+        candidate: SignInCandidate,
         error: Error,
     ) -> Result<Outcome, Error> {
         let spec = &server.spec;
@@ -53,10 +53,10 @@ impl CallerConnections {
         else {
             return Err(error);
         };
-        if !asker.supports_url || pages.identity_proof(asker.caller.name()).is_none() {
+        if !candidate.supports_url || pages.identity_proof(candidate.caller.name()).is_none() {
             return Err(error);
         }
-        let opened = match asker.response.as_deref() {
+        let opened = match candidate.response.as_deref() {
             None => false,
             Some("accept") => true,
             Some(_) => {
@@ -70,7 +70,7 @@ impl CallerConnections {
                 ));
             }
         };
-        let caller = asker.caller.shared_name();
+        let caller = candidate.caller.shared_name();
         let lacking = MissingSignIn {
             server: &spec.id,
             address,

@@ -13,7 +13,7 @@ use toolgate_core::Caller;
 /// Maximum number of keys in these tests.
 const MAX_KEYS: usize = 3;
 
-fn book() -> (Arc<MemoryStateStore>, Arc<ApiKeys>) {
+fn keys_in_memory() -> (Arc<MemoryStateStore>, Arc<ApiKeys>) {
     let store = Arc::new(MemoryStateStore::new());
     let keys = ApiKeys::new(Arc::new(AuditRecorder::log()), store.clone());
     (store, Arc::new(keys))
@@ -25,7 +25,7 @@ fn who() -> Approver {
 
 #[tokio::test]
 async fn a_key_opens_until_it_is_revoked_and_its_text_is_kept_nowhere() {
-    let (store, keys) = book();
+    let (store, keys) = keys_in_memory();
     let key = keys.create("ci", None, &who(), MAX_KEYS).await.unwrap();
     let pass = keys.verify(key.reveal()).unwrap();
     assert_eq!(pass.caller().name(), "key:ci");
@@ -75,7 +75,7 @@ async fn a_key_opens_until_it_is_revoked_and_its_text_is_kept_nowhere() {
 
 #[tokio::test]
 async fn what_is_no_key_opens_nothing() {
-    let (store, keys) = book();
+    let (store, keys) = keys_in_memory();
     let key = keys.create("a", None, &who(), MAX_KEYS).await.unwrap();
     let text = key.reveal().to_owned();
     let mut wrong = vec![
@@ -115,7 +115,7 @@ async fn what_is_no_key_opens_nothing() {
 
 #[tokio::test]
 async fn a_key_ends_by_itself() {
-    let (store, keys) = book();
+    let (store, keys) = keys_in_memory();
     let past = Some(SystemTime::now() - Duration::from_secs(1));
     assert!(matches!(
         keys.create("a", past, &who(), MAX_KEYS).await,
@@ -153,7 +153,7 @@ async fn a_key_ends_by_itself() {
 
 #[tokio::test]
 async fn one_key_too_many_is_not_made() {
-    let (store, keys) = book();
+    let (store, keys) = keys_in_memory();
     for n in 0..MAX_KEYS {
         let row = json!({"sha256": "00".repeat(32), "created": 1});
         store
@@ -227,7 +227,7 @@ async fn a_use_that_could_not_be_stored_is_stored_later() {
 
 #[tokio::test]
 async fn a_key_that_is_made_again_was_never_used() {
-    let (store, keys) = book();
+    let (store, keys) = keys_in_memory();
     let key = keys.create("ci", None, &who(), MAX_KEYS).await.unwrap();
     let late = ApiKeys::new(Arc::new(AuditRecorder::log()), store.clone());
     for keys in [&*keys, &late] {
@@ -256,7 +256,7 @@ async fn a_key_that_is_made_again_was_never_used() {
 
 #[tokio::test]
 async fn another_key_of_a_name_takes_the_place_of_the_first_at_once_or_after_a_while() {
-    let (store, keys) = book();
+    let (store, keys) = keys_in_memory();
     let first = keys.create("ci", None, &who(), MAX_KEYS).await.unwrap();
     let pass = keys.verify(first.reveal()).unwrap();
     let hour = Duration::from_secs(3600);
@@ -316,7 +316,7 @@ async fn another_key_of_a_name_takes_the_place_of_the_first_at_once_or_after_a_w
 
 #[tokio::test]
 async fn a_key_lives_on_where_its_end_is_put_off() {
-    let (_, keys) = book();
+    let (_, keys) = keys_in_memory();
     let days = |n: u64| SystemTime::now() + Duration::from_secs(n * 86_400);
     let first = keys.create("ci", Some(days(1)), &who(), MAX_KEYS).await;
     let pass = keys.verify(first.unwrap().reveal()).unwrap();
@@ -342,7 +342,7 @@ async fn a_key_lives_on_where_its_end_is_put_off() {
 
 #[tokio::test]
 async fn an_end_is_put_off_and_not_too_far() {
-    let (store, keys) = book();
+    let (store, keys) = keys_in_memory();
     let days = |n: u64| SystemTime::now() + Duration::from_secs(n * 86_400);
     let far = keys.create("a", Some(days(36_600)), &who(), MAX_KEYS).await;
     assert!(matches!(far, Err(ApiKeyError::ExpiryTooFar)));

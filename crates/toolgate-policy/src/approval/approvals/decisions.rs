@@ -114,7 +114,7 @@ impl ApprovalService {
         let Some(record) = self
             .lock_index()
             .find_by_id(id)
-            .map(|slip| slip.record_with_approver(state, who))
+            .map(|approval| approval.record_with_approver(state, who))
         else {
             return;
         };
@@ -132,11 +132,11 @@ impl ApprovalService {
         who: &Approver,
         yes: &ApprovalTerms,
     ) -> Result<(AuditEntry, Option<GrantView>), ApprovalError> {
-        let mut book = self.lock_index();
-        let spare = self.make_grant_capacity(&book.grants);
-        let slip = stored_approval(book.find_by_id(id))?;
-        let kept = &slip.stored;
-        let next = slip
+        let mut index = self.lock_index();
+        let spare = self.make_grant_capacity(&index.grants);
+        let approval = stored_approval(index.find_by_id(id))?;
+        let kept = &approval.stored;
+        let next = approval
             .status()
             .after_approval(&kept.approvers, &kept.requirement, who)?;
         if who.channel != ApprovalChannel::Client
@@ -148,9 +148,9 @@ impl ApprovalService {
             ApprovalStatus::Pending => "seconded",
             _ => "approved",
         };
-        let mut record = slip.record_with_approver(state, who);
+        let mut record = approval.record_with_approver(state, who);
         if let Some(edit) = &yes.edited_arguments {
-            check_editable(slip, edit)?;
+            check_editable(approval, edit)?;
             let mac = self.recorder.mac(edit.as_str().as_bytes());
             record = record
                 .with("edited", true)
@@ -160,7 +160,7 @@ impl ApprovalService {
         let Some(remember) = &yes.grant else {
             return Ok((record, None));
         };
-        check_grant_terms(slip, remember)?;
+        check_grant_terms(approval, remember)?;
         if yes.edited_arguments.is_some() {
             return Err(ApprovalError::GrantNotAllowed(EDITED_GRANT_REASON));
         }
@@ -207,16 +207,17 @@ impl ApprovalService {
     ) -> Result<ApprovalStatus, ApprovalError> {
         for _ in 0..ApprovalService::MAX_WRITE_ATTEMPTS {
             let (next, writing) = {
-                let mut book = self.lock_index();
-                let slip = stored_approval(book.find_by_id(id))?;
-                if slip.expiry.past(self.store.clock()) {
+                let mut index = self.lock_index();
+                let approval = stored_approval(index.find_by_id(id))?;
+                if approval.expiry.past(self.store.clock()) {
                     return Err(ApprovalError::Decided(ApprovalStatus::Expired));
                 }
-                let kept = &slip.stored;
-                let next = slip
-                    .status()
-                    .after_approval(&kept.approvers, &kept.requirement, who)?;
-                let writing = slip.write(self.store.as_ref(), |kept| {
+                let kept = &approval.stored;
+                let next =
+                    approval
+                        .status()
+                        .after_approval(&kept.approvers, &kept.requirement, who)?;
+                let writing = approval.write(self.store.as_ref(), |kept| {
                     kept.status = next.clone();
                     kept.approvers.push(who.clone());
                     if kept.requirement.passkey {
@@ -253,14 +254,14 @@ impl ApprovalService {
             .map(|r| sanitize_reason(&r))
             .filter(|r| !r.is_empty());
         {
-            let mut book = self.lock_index();
-            let slip = stored_approval(book.find_by_id(id))?;
-            if !slip.is_live() {
-                return Err(ApprovalError::Decided(slip.status()));
+            let mut index = self.lock_index();
+            let approval = stored_approval(index.find_by_id(id))?;
+            if !approval.is_live() {
+                return Err(ApprovalError::Decided(approval.status()));
             }
             // Set before the write: an approval must not be spent while the denial is being stored.
-            slip.denial = Some((approver.clone(), reason.clone()));
-            slip.wake();
+            approval.denial = Some((approver.clone(), reason.clone()));
+            approval.wake();
         }
         self.notify_change();
         let record = self.store_denial(id, &approver, reason).await?;
@@ -276,13 +277,13 @@ impl ApprovalService {
         let no = ApprovalStatus::Denied(who.clone(), reason.clone());
         for _ in 0..ApprovalService::MAX_WRITE_ATTEMPTS {
             let (record, writing) = {
-                let mut book = self.lock_index();
-                let slip = stored_approval(book.find_by_id(id))?;
-                if !slip.stored.status.is_live() {
-                    return Err(ApprovalError::Decided(slip.stored.status.clone()));
+                let mut index = self.lock_index();
+                let approval = stored_approval(index.find_by_id(id))?;
+                if !approval.stored.status.is_live() {
+                    return Err(ApprovalError::Decided(approval.stored.status.clone()));
                 }
-                let record = slip.record_with_approver("denied", who);
-                let writing = slip.write(self.store.as_ref(), |kept| kept.status = no.clone());
+                let record = approval.record_with_approver("denied", who);
+                let writing = approval.write(self.store.as_ref(), |kept| kept.status = no.clone());
                 (record, writing)
             };
             let written = writing.await.map_err(ApprovalError::NotStored)?;
@@ -297,16 +298,17 @@ impl ApprovalService {
 
 /// Returns the approval if it is already in the store.
 fn stored_approval(
-    slip: Option<&mut PendingApproval>,
+    approval: Option<&mut PendingApproval>,
 ) -> Result<&mut PendingApproval, ApprovalError> {
-    slip.filter(|slip| slip.version > 0)
+    approval
+        .filter(|approval| approval.version > 0)
         .ok_or(ApprovalError::Unknown)
 }
 
-fn check_editable(slip: &PendingApproval, edit: &Json) -> Result<(), ApprovalError> {
-    let why = if slip.stored.item.kind() != ItemKind::Tool {
+fn check_editable(approval: &PendingApproval, edit: &Json) -> Result<(), ApprovalError> {
+    let why = if approval.stored.item.kind() != ItemKind::Tool {
         "only the arguments of a tool can be edited"
-    } else if slip.stored.requirement.approvers() > 1 {
+    } else if approval.stored.requirement.approvers() > 1 {
         "the call needs several approvers; deny it with a reason instead"
     } else if edit.kind() != JsonKind::Object {
         "the edited arguments are not a JSON object"
@@ -316,17 +318,20 @@ fn check_editable(slip: &PendingApproval, edit: &Json) -> Result<(), ApprovalErr
     Err(ApprovalError::NotEditable(why.to_owned()))
 }
 
-fn check_grant_terms(slip: &PendingApproval, remember: &GrantTerms) -> Result<(), ApprovalError> {
+fn check_grant_terms(
+    approval: &PendingApproval,
+    remember: &GrantTerms,
+) -> Result<(), ApprovalError> {
     if let Some(when) = &remember.condition {
         let condition = GrantCondition::compile(when).map_err(ApprovalError::InvalidCondition)?;
-        let narrows = condition.check_narrows(&slip.stored.item);
+        let narrows = condition.check_narrows(&approval.stored.item);
         narrows.map_err(ApprovalError::InvalidCondition)?;
     }
     let why = if remember.max_uses == Some(0) {
         NO_USES_REASON
-    } else if !slip.stored.requirement.is_single() {
+    } else if !approval.stored.requirement.is_single() {
         SEVERAL_APPROVERS_REASON
-    } else if remember.condition.is_none() && !is_harmless(&slip.stored.item) {
+    } else if remember.condition.is_none() && !is_harmless(&approval.stored.item) {
         NEEDS_CONDITION_REASON
     } else {
         return Ok(());

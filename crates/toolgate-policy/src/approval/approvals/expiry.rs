@@ -27,14 +27,14 @@ pub(super) struct EndingApproval {
 
 impl EndingApproval {
     pub(super) fn of(
-        slip: &PendingApproval,
+        approval: &PendingApproval,
         end: &ApprovalStatus,
         store: &dyn StateStore,
     ) -> EndingApproval {
         EndingApproval {
-            id: slip.id.clone(),
-            record: slip.record(end.as_str()),
-            writing: slip.write(store, |kept| kept.status = end.clone()),
+            id: approval.id.clone(),
+            record: approval.record(end.as_str()),
+            writing: approval.write(store, |kept| kept.status = end.clone()),
         }
     }
 }

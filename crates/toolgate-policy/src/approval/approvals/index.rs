@@ -24,7 +24,9 @@ pub(super) struct ApprovalIndex {
 
 impl ApprovalIndex {
     pub(super) fn find_by_id(&mut self, id: &str) -> Option<&mut PendingApproval> {
-        self.approvals.iter_mut().find(|slip| &*slip.id == id)
+        self.approvals
+            .iter_mut()
+            .find(|approval| &*approval.id == id)
     }
 
     pub(super) fn find_by_binding(
@@ -32,7 +34,8 @@ impl ApprovalIndex {
         binding: &ApprovalBinding,
         fits: impl Fn(&PendingApproval) -> bool,
     ) -> Option<&mut PendingApproval> {
-        let bound = |slip: &&mut PendingApproval| slip.stored.binding == *binding && fits(slip);
+        let bound =
+            |approval: &&mut PendingApproval| approval.stored.binding == *binding && fits(approval);
         self.approvals.iter_mut().find(bound)
     }
 
@@ -43,24 +46,25 @@ impl ApprovalIndex {
         approvals: Vec<StateRow>,
         times: (SystemTime, Duration),
     ) {
-        let there = |slip: &PendingApproval| approvals.iter().any(|row| *row.key == *slip.id);
+        let there =
+            |approval: &PendingApproval| approvals.iter().any(|row| *row.key == *approval.id);
         // Version 0 means that the first write is still in flight, so the store does not list the approval yet.
         self.approvals
-            .retain(|slip| slip.version == 0 || there(slip));
+            .retain(|approval| approval.version == 0 || there(approval));
         for row in &approvals {
             let known = self.find_by_id(&row.key);
             if known
                 .as_ref()
-                .is_some_and(|slip| slip.version >= row.version)
+                .is_some_and(|approval| approval.version >= row.version)
             {
                 continue;
             }
             let Some(kept) = StoredApproval::read(&row.value) else {
-                self.approvals.retain(|slip| *slip.id != *row.key);
+                self.approvals.retain(|approval| *approval.id != *row.key);
                 continue;
             };
             match known {
-                Some(slip) => slip.replace_stored(kept, row.version),
+                Some(approval) => approval.replace_stored(kept, row.version),
                 None => {
                     let id: Arc<str> = row.key.as_str().into();
                     self.approvals
@@ -73,14 +77,14 @@ impl ApprovalIndex {
     /// Returns the denial of this call, if an approver denied it. An identical call with another id consumes the denial
     /// if no other call has received it.
     pub(super) fn take_denial(&mut self, call: &Call, binding: &ApprovalBinding) -> Option<Error> {
-        let hears = |slip: &PendingApproval| {
-            matches!(slip.status(), ApprovalStatus::Denied(..))
-                && (slip.denied_calls.is_empty() || slip.calls.contains(&call.id))
+        let hears = |approval: &PendingApproval| {
+            matches!(approval.status(), ApprovalStatus::Denied(..))
+                && (approval.denied_calls.is_empty() || approval.calls.contains(&call.id))
         };
-        let slip = self.find_by_binding(binding, hears)?;
-        slip.denied_calls.insert(call.id.clone());
-        slip.calls.insert(call.id.clone());
-        let ApprovalStatus::Denied(_, reason) = slip.status() else {
+        let approval = self.find_by_binding(binding, hears)?;
+        approval.denied_calls.insert(call.id.clone());
+        approval.calls.insert(call.id.clone());
+        let ApprovalStatus::Denied(_, reason) = approval.status() else {
             return None;
         };
         let text = match reason {
@@ -93,7 +97,7 @@ impl ApprovalIndex {
         ))
     }
 
-    /// Finds the approval that a call can spend, or that it spent in an earlier round, and the status after spending.
+    /// Finds the approval that a call can spend, or that it spent in an earlier round, and the status after redemption.
     /// An approval for which less was required than `needs` does not count.
     pub(super) fn find_redeemable(
         &mut self,
@@ -102,19 +106,26 @@ impl ApprovalIndex {
         slot: Option<ApprovalSlot<'_>>,
         needs: &ApprovalRequirement,
     ) -> Option<(&mut PendingApproval, ApprovalStatus)> {
-        let after = |slip: &PendingApproval| {
-            let used = slot.is_some_and(|slot| slot.is_used && slot.id == &*slip.id);
-            slip.status().after_use(&call.id, call.round.number, used)
+        let after = |approval: &PendingApproval| {
+            let used = slot.is_some_and(|slot| slot.is_used && slot.id == &*approval.id);
+            approval
+                .status()
+                .after_use(&call.id, call.round.number, used)
         };
-        let mine = |slip: &PendingApproval| matches!(slip.status(), ApprovalStatus::Spent { .. });
-        let fits = |slip: &PendingApproval, own: bool| {
-            slip.stored.binding == *binding
-                && slip.stored.requirement.covers(needs)
-                && slip.covers_text_of(call)
-                && after(slip).is_some()
-                && mine(slip) == own
+        let mine =
+            |approval: &PendingApproval| matches!(approval.status(), ApprovalStatus::Spent { .. });
+        let fits = |approval: &PendingApproval, own: bool| {
+            approval.stored.binding == *binding
+                && approval.stored.requirement.covers(needs)
+                && approval.covers_text_of(call)
+                && after(approval).is_some()
+                && mine(approval) == own
         };
-        let at = |own| self.approvals.iter().position(|slip| fits(slip, own));
+        let at = |own| {
+            self.approvals
+                .iter()
+                .position(|approval| fits(approval, own))
+        };
         let at = at(true).or_else(|| at(false))?;
         let after = after(&self.approvals[at])?;
         Some((&mut self.approvals[at], after))
@@ -126,10 +137,10 @@ impl ApprovalIndex {
         binding: &ApprovalBinding,
         slot: Option<ApprovalSlot<'_>>,
     ) -> Option<Error> {
-        let over = |slip: &&PendingApproval| {
-            slot.is_some_and(|slot| slot.id == &*slip.id)
-                && slip.stored.binding == *binding
-                && slip.status() == ApprovalStatus::Expired
+        let over = |approval: &&PendingApproval| {
+            slot.is_some_and(|slot| slot.id == &*approval.id)
+                && approval.stored.binding == *binding
+                && approval.status() == ApprovalStatus::Expired
         };
         let stored = &self.approvals.iter().find(over)?.stored;
         let life = stored.expires_at.duration_since(stored.requested_at);
@@ -147,11 +158,11 @@ impl ApprovalIndex {
         limits: &ApprovalLimits,
     ) -> Result<(), Error> {
         let open = || {
-            let slips = self.approvals.iter();
-            slips.filter(|slip| slip.status() == ApprovalStatus::Pending)
+            let approvals = self.approvals.iter();
+            approvals.filter(|approval| approval.status() == ApprovalStatus::Pending)
         };
         let own = open()
-            .filter(|slip| slip.stored.binding.caller == binding.caller)
+            .filter(|approval| approval.stored.binding.caller == binding.caller)
             .count();
         let text = if own >= limits.max_pending_per_caller {
             format!("this caller already has {own} pending approvals; wait until some are decided")
@@ -170,21 +181,21 @@ impl ApprovalIndex {
         end: &ApprovalStatus,
         over: impl Fn(&PendingApproval) -> bool,
     ) -> Vec<EndingApproval> {
-        let slips = self.approvals.iter_mut();
-        let ended = slips
-            .filter(|slip| slip.is_live() && over(slip))
-            .map(|slip| {
-                slip.ended = Some(end.clone());
-                slip.wake();
-                EndingApproval::of(slip, end, store)
+        let approvals = self.approvals.iter_mut();
+        let ended = approvals
+            .filter(|approval| approval.is_live() && over(approval))
+            .map(|approval| {
+                approval.ended = Some(end.clone());
+                approval.wake();
+                EndingApproval::of(approval, end, store)
             });
         ended.collect()
     }
 
     /// Returns the earliest expiry of a live approval.
     pub(super) fn next_expiry(&self) -> Option<Instant> {
-        let alive = self.approvals.iter().filter(|slip| slip.is_live());
-        alive.map(|slip| slip.expiry.monotonic).min()
+        let alive = self.approvals.iter().filter(|approval| approval.is_live());
+        alive.map(|approval| approval.expiry.monotonic).min()
     }
 
     /// Performs the eviction of ended approvals: those that ended longer than `life` ago, and the oldest ones while more
@@ -196,10 +207,16 @@ impl ApprovalIndex {
         clock: &StateClock,
     ) -> Vec<PendingApproval> {
         let mut gone = Vec::new();
-        let long = |slip: &mut PendingApproval| !slip.is_live() && slip.expiry.past_by(life, clock);
+        let long = |approval: &mut PendingApproval| {
+            !approval.is_live() && approval.expiry.past_by(life, clock)
+        };
         gone.extend(self.approvals.extract_if(.., long));
         while self.approvals.len() > most {
-            let Some(at) = self.approvals.iter().position(|slip| !slip.is_live()) else {
+            let Some(at) = self
+                .approvals
+                .iter()
+                .position(|approval| !approval.is_live())
+            else {
                 break;
             };
             gone.push(self.approvals.remove(at));

@@ -32,7 +32,7 @@ pub(super) struct OpenedApproval {
     pub(super) waiting: Arc<dyn DecisionWaiter>,
 }
 
-/// An approval whose spending is being written to the store.
+/// An approval whose redemption is being written to the store.
 struct PendingRedemption {
     claim: RedeemOutcome,
     record: AuditEntry,
@@ -53,7 +53,7 @@ impl ApprovalService {
     ) -> Result<RedeemOutcome, Error> {
         for _ in 0..ApprovalService::MAX_WRITE_ATTEMPTS {
             self.sweep();
-            let Some(spending) = self.begin_redemption(call, binding, slot, needs)? else {
+            let Some(redemption) = self.begin_redemption(call, binding, slot, needs)? else {
                 // One person gives a grant, perhaps before the rule required more.
                 if needs.is_single()
                     && let Some(why) = self.redeem_grant(call, item, binding).await?
@@ -65,12 +65,12 @@ impl ApprovalService {
             };
             // The approval is spent in the store first, so that two concurrent calls cannot both use it, in any
             // process. If the audit record then fails or the caller disconnects, the approval is lost and nothing runs.
-            let written = spending.writing.await?;
+            let written = redemption.writing.await?;
             self.sync();
             if let WriteOutcome::Done(_) = written {
                 self.notify_change();
-                self.recorder.append(spending.record)?.await?;
-                return Ok(spending.claim);
+                self.recorder.append(redemption.record)?.await?;
+                return Ok(redemption.claim);
             }
         }
         Err(conflict_error())
@@ -83,29 +83,32 @@ impl ApprovalService {
         slot: Option<ApprovalSlot<'_>>,
         needs: &ApprovalRequirement,
     ) -> Result<Option<PendingRedemption>, Error> {
-        let mut book = self.lock_index();
-        if let Some(error) = book.take_denial(call, binding) {
+        let mut index = self.lock_index();
+        if let Some(error) = index.take_denial(call, binding) {
             return Err(error);
         }
-        let Some((slip, after)) = book.find_redeemable(call, binding, slot, needs) else {
+        let Some((approval, after)) = index.find_redeemable(call, binding, slot, needs) else {
             return Ok(None);
         };
         // The row is verified again: whoever can write to the store must not be able to approve a call.
-        let signed = self.check_signatures(slip, &call.id);
+        let signed = self.check_signatures(approval, &call.id);
         if let Err(why) = signed {
-            let id = slip.id.clone();
-            drop(book);
+            let id = approval.id.clone();
+            drop(index);
             return Err(self.end_unsigned(&id, &why));
         }
-        let (id, edit) = (slip.id.clone(), slip.stored.edited_arguments.clone());
+        let (id, edit) = (
+            approval.id.clone(),
+            approval.stored.edited_arguments.clone(),
+        );
         let verb = if edit.is_some() { "edited " } else { "" };
-        let yeses = slip.stored.approvers.iter().map(ToString::to_string);
+        let yeses = approval.stored.approvers.iter().map(ToString::to_string);
         let why = format!("{id} {verb}by {}", yeses.collect::<Vec<_>>().join(" and "));
-        let record = slip
+        let record = approval
             .record(after.as_str())
             .with("call", &*call.id)
             .with("round", call.round.number);
-        let writing = slip.write(self.store.as_ref(), |kept| kept.status = after);
+        let writing = approval.write(self.store.as_ref(), |kept| kept.status = after);
         Ok(Some(PendingRedemption {
             claim: RedeemOutcome::Spent { id, why, edit },
             record,
@@ -125,8 +128,8 @@ impl ApprovalService {
         for _ in 0..ApprovalService::MAX_WRITE_ATTEMPTS {
             let now = self.now();
             let found = {
-                let book = self.lock_index();
-                let mut grants = book.grants.of_tool(server, tool).filter(speaks);
+                let index = self.lock_index();
+                let mut grants = index.grants.of_tool(server, tool).filter(speaks);
                 grants
                     .find(|grant| grant_holds(grant, call, item, now))
                     .cloned()
@@ -158,9 +161,9 @@ impl ApprovalService {
         let placed = UnstoredApproval(self, &opened.id);
         self.recorder.append(record)?.await?;
         let writing = {
-            let mut book = self.lock_index();
-            let slip = book.find_by_id(&opened.id).ok_or_else(conflict_error)?;
-            slip.write(self.store.as_ref(), |_| {})
+            let mut index = self.lock_index();
+            let approval = index.find_by_id(&opened.id).ok_or_else(conflict_error)?;
+            approval.write(self.store.as_ref(), |_| {})
         };
         let written = writing.await?;
         self.sync();
@@ -180,18 +183,20 @@ impl ApprovalService {
         reasons: &[String],
         needs: &ApprovalRequirement,
     ) -> Result<(OpenedApproval, Option<AuditEntry>), Error> {
-        let mut book = self.lock_index();
-        let waits = |slip: &PendingApproval| {
-            slip.is_live() && slip.stored.requirement.covers(needs) && slip.covers_text_of(call)
+        let mut index = self.lock_index();
+        let waits = |approval: &PendingApproval| {
+            approval.is_live()
+                && approval.stored.requirement.covers(needs)
+                && approval.covers_text_of(call)
         };
-        if let Some(slip) = book.find_by_binding(&binding, waits) {
-            slip.calls.insert(call.id.clone());
-            return Ok((self.opened_approval(slip), None));
+        if let Some(approval) = index.find_by_binding(&binding, waits) {
+            approval.calls.insert(call.id.clone());
+            return Ok((self.opened_approval(approval), None));
         }
-        book.check_limits(&binding, &self.limits)?;
+        index.check_limits(&binding, &self.limits)?;
         let id = loop {
             let id = id::random_id('a')?;
-            if book.find_by_id(&id).is_none() {
+            if index.find_by_id(&id).is_none() {
                 break id;
             }
         };
@@ -211,9 +216,9 @@ impl ApprovalService {
             edited_arguments: None,
             status: ApprovalStatus::Pending,
         };
-        let slip = PendingApproval::new(id, 0, kept, (now, life));
-        let arguments = slip.stored.arguments.as_str();
-        let mut record = slip
+        let approval = PendingApproval::new(id, 0, kept, (now, life));
+        let arguments = approval.stored.arguments.as_str();
+        let mut record = approval
             .record(ApprovalStatus::Pending.as_str())
             .with("call", &*call.id)
             .with("reasons", reasons)
@@ -226,34 +231,34 @@ impl ApprovalService {
         if !needs.groups.is_empty() {
             record = record.with("needs_groups", serde_json::json!(needs.groups));
         }
-        let opened = self.opened_approval(&slip);
-        book.approvals.push(slip);
+        let opened = self.opened_approval(&approval);
+        index.approvals.push(approval);
         Ok((opened, Some(record)))
     }
 
-    fn opened_approval(self: &Arc<ApprovalService>, slip: &PendingApproval) -> OpenedApproval {
+    fn opened_approval(self: &Arc<ApprovalService>, approval: &PendingApproval) -> OpenedApproval {
         let wait = DecisionWait {
-            desk: self.clone(),
-            id: slip.id.clone(),
-            decided: slip.decided.subscribe(),
-            expiry: slip.expiry,
-            caller: slip.stored.binding.caller.clone(),
-            server: slip.stored.binding.server.clone(),
+            service: self.clone(),
+            id: approval.id.clone(),
+            decided: approval.decided.subscribe(),
+            expiry: approval.expiry,
+            caller: approval.stored.binding.caller.clone(),
+            server: approval.stored.binding.server.clone(),
         };
         OpenedApproval {
-            id: slip.id.clone(),
-            expires: slip.expiry.wall,
+            id: approval.id.clone(),
+            expires: approval.expiry.wall,
             waiting: Arc::new(wait),
         }
     }
 
     /// Counts the callers that wait for an approval.
     pub(super) fn count_waiters(&self, id: &str, more: bool) {
-        if let Some(slip) = self.lock_index().find_by_id(id) {
-            slip.waiters = if more {
-                slip.waiters + 1
+        if let Some(approval) = self.lock_index().find_by_id(id) {
+            approval.waiters = if more {
+                approval.waiters + 1
             } else {
-                slip.waiters.saturating_sub(1)
+                approval.waiters.saturating_sub(1)
             };
         }
         self.notify_change();
@@ -295,7 +300,10 @@ struct UnstoredApproval<'a>(&'a ApprovalService, &'a Arc<str>);
 
 impl Drop for UnstoredApproval<'_> {
     fn drop(&mut self) {
-        let unkept = |slip: &PendingApproval| slip.id == *self.1 && slip.version == 0;
-        self.0.lock_index().approvals.retain(|slip| !unkept(slip));
+        let unkept = |approval: &PendingApproval| approval.id == *self.1 && approval.version == 0;
+        self.0
+            .lock_index()
+            .approvals
+            .retain(|approval| !unkept(approval));
     }
 }

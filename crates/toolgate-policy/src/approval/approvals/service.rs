@@ -81,7 +81,7 @@ impl ApprovalService {
         store: Arc<dyn StateStore>,
         limits: ApprovalLimits,
     ) -> Arc<ApprovalService> {
-        let desk = Arc::new(ApprovalService {
+        let service = Arc::new(ApprovalService {
             freezes: FreezeRegistry::new(recorder.clone(), store.clone()),
             passkeys: PasskeyRegistry::new(recorder.clone(), store.clone()),
             recorder,
@@ -93,8 +93,8 @@ impl ApprovalService {
             endings: EndingApprovals::default(),
             grant_uses: GrantUseQueue::default(),
         });
-        desk.sync();
-        desk
+        service.sync();
+        service
     }
 
     /// Returns the registry of freezes, with which the operator stops calls of a caller or to a server.
@@ -116,9 +116,9 @@ impl ApprovalService {
     /// Returns the approvals that can still be decided or used by their call, oldest first, of all processes.
     pub fn list(&self) -> Vec<ApprovalView> {
         self.sweep();
-        let book = self.lock_index();
-        let shown = |slip: &&PendingApproval| slip.is_live() && slip.version > 0;
-        let mut list: Vec<ApprovalView> = book
+        let index = self.lock_index();
+        let shown = |approval: &&PendingApproval| approval.is_live() && approval.version > 0;
+        let mut list: Vec<ApprovalView> = index
             .approvals
             .iter()
             .filter(shown)
@@ -133,14 +133,14 @@ impl ApprovalService {
         self.sweep();
         self.lock_index()
             .find_by_id(id)
-            .map(|slip| ApprovalView::of(slip))
+            .map(|approval| ApprovalView::of(approval))
     }
 
     /// Returns all grants (remembered approvals), oldest first, including those that no longer hold.
     pub fn grants(&self) -> Vec<GrantView> {
         self.sync();
-        let book = self.lock_index();
-        let mut grants: Vec<GrantView> = book.grants.iter().map(|g| g.view.clone()).collect();
+        let index = self.lock_index();
+        let mut grants: Vec<GrantView> = index.grants.iter().map(|g| g.view.clone()).collect();
         grants.sort_by_key(|grant| grant.created_at);
         grants
     }
@@ -176,8 +176,9 @@ impl ApprovalService {
     /// their calls again.
     #[doc(hidden)]
     pub fn policy_changed(&self, policy: &str) {
-        let other =
-            |slip: &PendingApproval| slip.is_local && *slip.stored.binding.policy != *policy;
+        let other = |approval: &PendingApproval| {
+            approval.is_local && *approval.stored.binding.policy != *policy
+        };
         self.expire(&ApprovalStatus::Expired, other);
     }
 
@@ -193,25 +194,26 @@ impl ApprovalService {
 
     /// Reports whether this approval is live and has exactly this binding.
     pub(super) fn is_open(&self, id: &str, binding: &ApprovalBinding) -> bool {
-        let mut book = self.lock_index();
-        book.find_by_id(id)
-            .is_some_and(|slip| slip.is_live() && slip.stored.binding == *binding)
+        let mut index = self.lock_index();
+        index
+            .find_by_id(id)
+            .is_some_and(|approval| approval.is_live() && approval.stored.binding == *binding)
     }
 
     /// Synchronizes the index with the store, if the store changed.
     pub(super) fn sync(&self) {
         let now = *self.store.changed().borrow();
-        let mut book = self.lock_index();
-        if book.store_changes == Some(now) {
+        let mut index = self.lock_index();
+        if index.store_changes == Some(now) {
             return;
         }
         // Read under the lock, so that older rows cannot overwrite newer ones.
         let approvals = self.store.entries(codec::APPROVALS_TABLE);
         let times = (self.now(), self.limits.max_lifetime());
-        book.merge_approvals(approvals, times);
-        book.grants.sync(self.store.as_ref());
-        book.store_changes = Some(now);
-        drop(book);
+        index.merge_approvals(approvals, times);
+        index.grants.sync(self.store.as_ref());
+        index.store_changes = Some(now);
+        drop(index);
         self.notify_change();
     }
 
@@ -219,11 +221,12 @@ impl ApprovalService {
     pub(super) fn sweep(&self) {
         self.sync();
         let keys = self.freezes.keys();
-        self.expire(&ApprovalStatus::Expired, |slip| {
-            slip.expiry.past(self.store.clock())
+        self.expire(&ApprovalStatus::Expired, |approval| {
+            approval.expiry.past(self.store.clock())
         });
-        self.expire(&ApprovalStatus::Revoked, |slip| {
-            keys.rejection_reason(&slip.stored.binding.caller).is_some()
+        self.expire(&ApprovalStatus::Revoked, |approval| {
+            keys.rejection_reason(&approval.stored.binding.caller)
+                .is_some()
         });
         let clock = self.store.clock();
         let gone = self.lock_index().evict_ended(
@@ -231,12 +234,12 @@ impl ApprovalService {
             ApprovalService::MAX_APPROVALS_IN_MEMORY,
             clock,
         );
-        for slip in gone.iter().filter(|slip| slip.version > 0) {
-            let expect = WritePrecondition::Version(slip.version);
+        for approval in gone.iter().filter(|approval| approval.version > 0) {
+            let expect = WritePrecondition::Version(approval.version);
             // The write runs without being awaited. If it fails, the stored row has expired anyway.
             drop(
                 self.store
-                    .write(codec::APPROVALS_TABLE, &slip.id, None, expect),
+                    .write(codec::APPROVALS_TABLE, &approval.id, None, expect),
             );
         }
     }

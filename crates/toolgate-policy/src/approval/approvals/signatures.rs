@@ -27,16 +27,16 @@ impl ApprovalService {
         edited: Option<&Json>,
     ) -> Result<SignedApproval, ApprovalError> {
         self.sweep();
-        let mut book = self.lock_index();
-        let slip = book.find_by_id(id).filter(|slip| slip.version > 0);
-        let slip = slip.ok_or(ApprovalError::Unknown)?;
-        if slip.status() != ApprovalStatus::Pending {
-            return Err(ApprovalError::Decided(slip.status()));
+        let mut index = self.lock_index();
+        let approval = index.find_by_id(id).filter(|approval| approval.version > 0);
+        let approval = approval.ok_or(ApprovalError::Unknown)?;
+        if approval.status() != ApprovalStatus::Pending {
+            return Err(ApprovalError::Decided(approval.status()));
         }
         if approver.channel != ApprovalChannel::Console {
             return Err(self.passkey_required());
         }
-        Ok(self.signed_text(slip, approver, edited))
+        Ok(self.signed_text(approval, approver, edited))
     }
 
     /// Verifies the signature of an approver, if the approval needs one. Returns the approver, who has the name of the
@@ -47,20 +47,20 @@ impl ApprovalService {
         who: Approver,
         terms: &ApprovalTerms,
     ) -> Result<(Approver, Option<Value>), ApprovalError> {
-        let mut book = self.lock_index();
-        let slip = book.find_by_id(id).filter(|slip| slip.version > 0);
-        let slip = slip.ok_or(ApprovalError::Unknown)?;
-        if !slip.stored.requirement.passkey {
+        let mut index = self.lock_index();
+        let approval = index.find_by_id(id).filter(|approval| approval.version > 0);
+        let approval = approval.ok_or(ApprovalError::Unknown)?;
+        if !approval.stored.requirement.passkey {
             return Ok((who, None));
         }
-        if slip.status() != ApprovalStatus::Pending {
-            return Err(ApprovalError::Decided(slip.status()));
+        if approval.status() != ApprovalStatus::Pending {
+            return Err(ApprovalError::Decided(approval.status()));
         }
         let assertion = match (&terms.passkey, who.channel) {
             (Some(assertion), ApprovalChannel::Console) => assertion,
             _ => return Err(self.passkey_required()),
         };
-        let signed = self.signed_text(slip, &who, terms.edited_arguments.as_ref());
+        let signed = self.signed_text(approval, &who, terms.edited_arguments.as_ref());
         let verified = self.passkeys.verify(&signed.challenge(), assertion);
         let (passkey, head) =
             verified.map_err(|why| ApprovalError::InvalidPasskey(why.to_string()))?;
@@ -86,10 +86,10 @@ impl ApprovalService {
     /// Verifies the signatures of a stored approval again for its use by a call, with the passkeys that are enrolled now.
     pub(super) fn check_signatures(
         &self,
-        slip: &PendingApproval,
+        approval: &PendingApproval,
         call: &Arc<str>,
     ) -> Result<(), String> {
-        let kept = &slip.stored;
+        let kept = &approval.stored;
         if !kept.requirement.passkey {
             return Ok(());
         }
@@ -97,14 +97,14 @@ impl ApprovalService {
             return Err("a signature is missing".to_owned());
         }
         for (who, assertion) in kept.approvers.iter().zip(&kept.assertions) {
-            let signed = self.signed_text(slip, who, kept.edited_arguments.as_ref());
+            let signed = self.signed_text(approval, who, kept.edited_arguments.as_ref());
             let verified = self.passkeys.verify(&signed.challenge(), assertion);
             let (passkey, _) = verified.map_err(|why| why.to_string())?;
             if who.name.as_deref() != Some(&*passkey.person) {
                 return Err("a signature is that of another person".to_owned());
             }
         }
-        match self.signed_uses.add(slip, call, self.now()) {
+        match self.signed_uses.add(approval, call, self.now()) {
             true => Ok(()),
             false => Err("another call used it before".to_owned()),
         }
@@ -113,13 +113,15 @@ impl ApprovalService {
     /// Ends an approval whose signatures do not count; returns the error for its call.
     pub(super) fn end_unsigned(&self, id: &str, why: &str) -> Error {
         let record = {
-            let mut book = self.lock_index();
-            book.find_by_id(id).map(|slip| slip.record("unsigned"))
+            let mut index = self.lock_index();
+            index
+                .find_by_id(id)
+                .map(|approval| approval.record("unsigned"))
         };
         if let Some(record) = record {
             self.recorder.note(record.with("why", why));
         }
-        self.expire(&ApprovalStatus::Expired, |slip| *slip.id == *id);
+        self.expire(&ApprovalStatus::Expired, |approval| *approval.id == *id);
         Error::new(
             ErrorKind::Refused(RefusalReason::Approver),
             "refused: the passkey signatures of the approval of this call are not valid; call again to request a new approval",
@@ -135,11 +137,11 @@ impl ApprovalService {
 
     fn signed_text(
         &self,
-        slip: &PendingApproval,
+        approval: &PendingApproval,
         who: &Approver,
         edited: Option<&Json>,
     ) -> SignedApproval {
-        let (kept, binding) = (&slip.stored, &slip.stored.binding);
+        let (kept, binding) = (&approval.stored, &approval.stored.binding);
         let digest = |json: &Json| {
             let bytes = json.as_str().as_bytes();
             let mac = self.recorder.mac(bytes);
@@ -151,7 +153,7 @@ impl ApprovalService {
             groups.map(|group| json!(&**group)).collect::<Value>()
         });
         SignedApproval::new(json!({
-            "approval": &*slip.id, "asked": to_unix_millis(kept.requested_at).to_string(),
+            "approval": &*approval.id, "asked": to_unix_millis(kept.requested_at).to_string(),
             "expires": to_unix_millis(kept.expires_at).to_string(),
             "needs": kept.requirement.approvers().to_string(),
             "issuer": identity.map(|identity| &*identity.issuer), "groups": groups,
@@ -176,13 +178,15 @@ struct SignedUse {
 
 impl SignedUses {
     /// Adds a use. Returns false if another call used the approval before.
-    fn add(&self, slip: &PendingApproval, call: &Arc<str>, now: SystemTime) -> bool {
+    fn add(&self, approval: &PendingApproval, call: &Arc<str>, now: SystemTime) -> bool {
         let mut uses = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         uses.retain(|_, used| used.expires > now);
-        let used = uses.entry(slip.id.clone()).or_insert_with(|| SignedUse {
-            call: call.clone(),
-            expires: slip.stored.expires_at,
-        });
+        let used = uses
+            .entry(approval.id.clone())
+            .or_insert_with(|| SignedUse {
+                call: call.clone(),
+                expires: approval.stored.expires_at,
+            });
         used.call == *call
     }
 }

@@ -174,21 +174,21 @@ impl fmt::Display for ApprovalError {
 impl std::error::Error for ApprovalError {}
 
 impl ApprovalView {
-    pub(super) fn of(slip: &PendingApproval) -> ApprovalView {
-        let kept = &slip.stored;
+    pub(super) fn of(approval: &PendingApproval) -> ApprovalView {
+        let kept = &approval.stored;
         ApprovalView {
-            id: slip.id.clone(),
+            id: approval.id.clone(),
             binding: kept.binding.clone(),
             item: kept.item.clone(),
             arguments: kept.arguments.clone(),
             reasons: kept.reasons.clone(),
-            calls: slip.calls.iter().cloned().collect(),
+            calls: approval.calls.iter().cloned().collect(),
             request_info: kept.request_info.clone(),
             requested_at: kept.requested_at,
-            expires_at: slip.expiry.wall,
-            status: slip.status(),
-            is_awaited: slip.waiters > 0,
-            is_local: slip.is_local,
+            expires_at: approval.expiry.wall,
+            status: approval.status(),
+            is_awaited: approval.waiters > 0,
+            is_local: approval.is_local,
             allows_grant: kept.requirement.is_single() && is_harmless(&kept.item),
             requirement: kept.requirement.clone(),
             approvers: kept.approvers.clone(),

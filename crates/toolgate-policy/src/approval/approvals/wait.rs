@@ -6,7 +6,7 @@ use tokio::{sync::watch, time::sleep_until};
 use toolgate_core::{BoxFuture, Caller, DecisionWaiter};
 
 pub(super) struct DecisionWait {
-    pub(super) desk: Arc<ApprovalService>,
+    pub(super) service: Arc<ApprovalService>,
     pub(super) id: Arc<str>,
     pub(super) decided: watch::Receiver<bool>,
     pub(super) expiry: ApprovalExpiry,
@@ -17,13 +17,17 @@ pub(super) struct DecisionWait {
 impl DecisionWaiter for DecisionWait {
     fn wait_for_decision(&self) -> BoxFuture<'static, ()> {
         let (mut decided, over) = (self.decided.clone(), self.expiry.monotonic);
-        let (desk, caller, server) = (self.desk.clone(), self.caller.clone(), self.server.clone());
+        let (service, caller, server) = (
+            self.service.clone(),
+            self.caller.clone(),
+            self.server.clone(),
+        );
         // Another process may decide, or a freeze may end the wait. The retried call then returns the error.
         let elsewhere = async move {
-            let mut kept = desk.store.changed();
+            let mut kept = service.store.changed();
             loop {
-                desk.sync();
-                if desk.freezes.frozen_reason(&caller, &server).is_some() {
+                service.sync();
+                if service.freezes.frozen_reason(&caller, &server).is_some() {
                     return;
                 }
                 if kept.changed().await.is_err() {
@@ -42,21 +46,21 @@ impl DecisionWaiter for DecisionWait {
     }
 
     fn mark_waiting(&self) -> Box<dyn Send + Sync> {
-        self.desk.count_waiters(&self.id, true);
+        self.service.count_waiters(&self.id, true);
         Box::new(WaiterGuard {
-            desk: self.desk.clone(),
+            service: self.service.clone(),
             id: self.id.clone(),
         })
     }
 }
 
 struct WaiterGuard {
-    desk: Arc<ApprovalService>,
+    service: Arc<ApprovalService>,
     id: Arc<str>,
 }
 
 impl Drop for WaiterGuard {
     fn drop(&mut self) {
-        self.desk.count_waiters(&self.id, false);
+        self.service.count_waiters(&self.id, false);
     }
 }

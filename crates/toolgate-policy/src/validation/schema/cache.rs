@@ -25,21 +25,21 @@ pub(crate) fn compiled(schema: &Json, bounds: &SchemaBounds) -> Arc<CompiledSche
     let mut key = [0; 32];
     let text = digest(&SHA256, schema.as_str().as_bytes());
     key.copy_from_slice(text.as_ref());
-    if let Some(kept) = with_cache(|shelf| shelf.get(&(key, *bounds)).and_then(Weak::upgrade)) {
+    if let Some(kept) = with_cache(|cache| cache.get(&(key, *bounds)).and_then(Weak::upgrade)) {
         return kept;
     }
     // Outside of the lock: two tasks may compile the same schema at once, which only costs time.
     let made = Arc::new(SchemaValidator::compile(schema, bounds));
-    with_cache(|shelf| {
-        if shelf.len() >= MIN_SWEEP_ENTRIES && shelf.len().is_power_of_two() {
-            shelf.retain(|_, one| one.strong_count() > 0);
+    with_cache(|cache| {
+        if cache.len() >= MIN_SWEEP_ENTRIES && cache.len().is_power_of_two() {
+            cache.retain(|_, one| one.strong_count() > 0);
         }
-        shelf.insert((key, *bounds), Arc::downgrade(&made));
+        cache.insert((key, *bounds), Arc::downgrade(&made));
     });
     made
 }
 
 fn with_cache<T>(act: impl FnOnce(&mut SchemaCache) -> T) -> T {
-    let mut shelf = SCHEMA_CACHE.lock().unwrap_or_else(PoisonError::into_inner);
-    act(shelf.get_or_insert_with(HashMap::new))
+    let mut cache = SCHEMA_CACHE.lock().unwrap_or_else(PoisonError::into_inner);
+    act(cache.get_or_insert_with(HashMap::new))
 }

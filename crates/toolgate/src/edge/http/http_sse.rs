@@ -146,11 +146,11 @@ impl HttpEndpoint {
         &self,
         caller: &Caller,
     ) -> Option<(Arc<SseSession>, crate::edge::responder::OutgoingFrames)> {
-        let (outlet, frames) = self.0.server.responder(caller);
+        let (responder, frames) = self.0.server.responder(caller);
         let session = Arc::new(SseSession {
             id: self.0.sessions.new_id().into(),
             caller: caller.clone().in_session(ids::session_number()),
-            outlet,
+            responder,
             peer: Mutex::new(SsePeerState::New),
             is_initialized: watch::Sender::new(false),
         });
@@ -214,7 +214,7 @@ impl SseSessions {
 pub(crate) struct SseSession {
     id: Arc<str>,
     caller: Caller,
-    outlet: Responder,
+    responder: Responder,
     peer: Mutex<SsePeerState>,
     /// True once the client sent `initialize`.
     is_initialized: watch::Sender<bool>,
@@ -243,16 +243,16 @@ impl SseSession {
                 .await;
         }
         match (self.client(), message) {
-            (Some(legacy), message) => {
+            (Some(client), message) => {
                 let sender = self.sender(server, parts);
-                legacy.receive_as(sender, message, &self.outlet).await;
-                self.close_if_gone(&legacy);
+                client.receive_as(sender, message, &self.responder).await;
+                self.close_if_gone(&client);
             }
             (None, JsonRpcMessage::Request { id, method, params })
                 if method == initialize::NAME =>
             {
                 let answer = self.initialize(server, params.as_ref());
-                self.outlet
+                self.responder
                     .send(response::reply_frame(Some(&id), &answer))
                     .await;
             }
@@ -280,16 +280,16 @@ impl SseSession {
         json: &Json,
     ) -> Option<Response<Body>> {
         let headers = parts.headers();
-        let legacy = self.client()?;
-        let batch = MessageBatch::read(json, legacy.dialect())?;
+        let client = self.client()?;
+        let batch = MessageBatch::read(json, client.dialect())?;
         let single = headers::check_batch(headers);
         let batch = match self.check_version(headers).and(single).and(batch) {
             Ok(batch) => batch,
             Err(wrong) => return Some(error_response(StatusCode::BAD_REQUEST, None, wrong)),
         };
         let sender = self.sender(server, parts);
-        batch.receive(&legacy, &sender, &self.outlet).await;
-        self.close_if_gone(&legacy);
+        batch.receive(&client, &sender, &self.responder).await;
+        self.close_if_gone(&client);
         Some(empty_response(StatusCode::ACCEPTED))
     }
 
@@ -303,9 +303,9 @@ impl SseSession {
     }
 
     /// Ends requests that began while the stream was being closed; nothing else would cancel them.
-    fn close_if_gone(&self, legacy: &InitializedClient) {
+    fn close_if_gone(&self, client: &InitializedClient) {
         if matches!(*self.peer(), SsePeerState::Gone) {
-            legacy.close();
+            client.close();
         }
     }
 
@@ -319,15 +319,15 @@ impl SseSession {
             let text = "initialize is allowed only once, and was already sent";
             return Err(RpcError::new(code::INVALID_REQUEST, text));
         }
-        let (legacy, answer) = InitializedClient::initialize(
+        let (client, answer) = InitializedClient::initialize(
             server.clone(),
             self.caller.clone(),
             "http",
             None,
             params,
         )?;
-        legacy.start_notifications(self.outlet.clone());
-        *peer = SsePeerState::Initialized(legacy);
+        client.start_notifications(self.responder.clone());
+        *peer = SsePeerState::Initialized(client);
         self.is_initialized.send_replace(true);
         Ok(answer)
     }
@@ -336,7 +336,7 @@ impl SseSession {
     fn check_version(&self, headers: &HeaderMap) -> Result<(), RpcError> {
         let version = headers::single_value(headers, headers::VERSION)?;
         match self.client() {
-            Some(legacy) => headers::check_session_version(version, legacy.dialect()),
+            Some(client) => headers::check_session_version(version, client.dialect()),
             None if version.is_none_or(|v| dialect::find(v).is_some()) => Ok(()),
             None => Err(RpcError::new(
                 code::INVALID_REQUEST,
@@ -346,10 +346,10 @@ impl SseSession {
     }
 
     fn end(&self) {
-        if let SsePeerState::Initialized(legacy) =
+        if let SsePeerState::Initialized(client) =
             std::mem::replace(&mut *self.peer(), SsePeerState::Gone)
         {
-            legacy.close();
+            client.close();
         }
     }
 
@@ -358,14 +358,14 @@ impl SseSession {
         let mut opened = self.is_initialized.subscribe();
         let _ = opened.wait_for(|opened| *opened).await;
         match self.client() {
-            Some(legacy) => legacy.wait_until_gone().await,
+            Some(client) => client.wait_until_gone().await,
             None => std::future::pending().await,
         }
     }
 
     fn client(&self) -> Option<Arc<InitializedClient>> {
         match &*self.peer() {
-            SsePeerState::Initialized(legacy) => Some(legacy.clone()),
+            SsePeerState::Initialized(client) => Some(client.clone()),
             SsePeerState::New | SsePeerState::Gone => None,
         }
     }
@@ -392,8 +392,8 @@ async fn limit_lifetime(endpoint: Arc<HttpEndpointState>, session: Arc<SseSessio
         () = tokio::time::sleep(endpoint.limits.max_session_age) => {}
         () = session.wait_for_missed_pings() => {}
         () = endpoint.server.closed() => {
-            if let Some(legacy) = session.client() {
-                legacy.wait_until_idle().await;
+            if let Some(client) = session.client() {
+                client.wait_until_idle().await;
             }
         }
     }
@@ -403,9 +403,9 @@ async fn limit_lifetime(endpoint: Arc<HttpEndpointState>, session: Arc<SseSessio
 /// Ends a session whose credentials expired, once its requests in flight completed. Holds only weak references, so it
 /// does not keep the session open.
 async fn end_when_idle(endpoint: Weak<HttpEndpointState>, session: Weak<SseSession>) {
-    let legacy = session.upgrade().and_then(|session| session.client());
-    if let Some(legacy) = legacy {
-        legacy.wait_until_idle().await;
+    let client = session.upgrade().and_then(|session| session.client());
+    if let Some(client) = client {
+        client.wait_until_idle().await;
     }
     if let (Some(endpoint), Some(session)) = (endpoint.upgrade(), session.upgrade()) {
         endpoint.sse_sessions.end(&session.id);

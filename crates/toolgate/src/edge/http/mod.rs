@@ -350,8 +350,8 @@ impl HttpEndpoint {
         let keep_alive = self.0.limits.keep_alive_interval;
         let body = match headers::single_value(&parts.headers, headers::LAST_EVENT) {
             Ok(None) => {
-                let (outlet, frames) = self.0.server.responder(caller);
-                session.client.start_notifications(outlet);
+                let (responder, frames) = self.0.server.responder(caller);
+                session.client.start_notifications(responder);
                 Body::resumable(
                     session.streams.add(frames),
                     session.has_priming_event(),

@@ -213,14 +213,14 @@ async fn handle_stateless(
         return Ok(empty_response(StatusCode::ACCEPTED));
     };
     let dialect = context.dialect;
-    let (outlet, frames) = endpoint.server.responder(caller);
+    let (responder, frames) = endpoint.server.responder(caller);
     let asked = StatelessPost {
         server: endpoint.server.clone(),
         context,
         id,
         method,
         params,
-        outlet,
+        responder,
     };
     let owner = match place {
         Some(place) => CallOwner::Response(asked.listen(), Some(place)),
@@ -236,7 +236,7 @@ struct StatelessPost {
     id: Id,
     method: String,
     params: Option<Json>,
-    outlet: Responder,
+    responder: Responder,
 }
 
 /// Guard that records a closed connection as cancel reason when a call is dropped.
@@ -262,8 +262,14 @@ impl StatelessPost {
         Box::pin(async move {
             let (method, params) = (self.method.as_str(), self.params.as_ref());
             let (server, context) = (&self.server, &self.context);
-            let answer =
-                stateless::handle_request(server, context, &self.id, method, params, &self.outlet);
+            let answer = stateless::handle_request(
+                server,
+                context,
+                &self.id,
+                method,
+                params,
+                &self.responder,
+            );
             let answer = pin!(answer);
             // Created after the call, so that it is dropped before it.
             let gone = CancelOnDrop(Some(&context.decision_log));
@@ -281,16 +287,21 @@ impl StatelessPost {
         self.id = Id::read(&self.id.json().detached()).unwrap_or(self.id);
         Box::pin(async move {
             let params = self.params.take();
-            let told =
-                stateless::listen(&self.server, &self.context, &self.id, params, &self.outlet)
-                    .await;
+            let told = stateless::listen(
+                &self.server,
+                &self.context,
+                &self.id,
+                params,
+                &self.responder,
+            )
+            .await;
             self.reply_frame(told.map(response::RequestResult::Json))
         })
     }
 
     fn reply_frame(&self, answer: Result<response::RequestResult, RpcError>) -> OutgoingFrame {
         let words = (self.context.dialect, &self.server.info_json);
-        self.outlet
+        self.responder
             .with_permit(response::result_frame(&self.id, answer, words))
     }
 }
@@ -361,14 +372,14 @@ async fn receive_in_session(
     message: JsonRpcMessage,
 ) -> PostResponse {
     let wants_reply = matches!(message, JsonRpcMessage::Request { .. });
-    let (outlet, frames) = open.client.responder();
+    let (responder, frames) = open.client.responder();
     let work = {
         let mut sender = open.sender(caller, &endpoint.server, parts);
         sender.transport_trace = trace;
-        open.client.receive_as(sender, message, &outlet)
+        open.client.receive_as(sender, message, &responder)
     };
     work.await;
-    drop(outlet);
+    drop(responder);
     if wants_reply {
         let dialect = open.client.dialect();
         respond(endpoint, dialect, frames, CallOwner::Session(open)).await
@@ -388,8 +399,8 @@ async fn handle_batch(
     let Some(open) = session_store::find(endpoint, id, caller).await else {
         return Some(no_session());
     };
-    let legacy = open.client.clone();
-    let dialect = legacy.dialect();
+    let client = open.client.clone();
+    let dialect = client.dialect();
     let batch = MessageBatch::read(json, dialect)?;
     let version = headers::single_value(parts.headers(), headers::VERSION);
     let fits = version.and_then(|version| headers::check_session_version(version, dialect));
@@ -399,13 +410,13 @@ async fn handle_batch(
         Err(wrong) => return Some(error_response(StatusCode::BAD_REQUEST, None, wrong)),
     };
     let wants_reply = batch.wants_reply();
-    let (outlet, frames) = legacy.responder();
+    let (responder, frames) = client.responder();
     let sender = open.sender(caller, &endpoint.server, parts);
     #[allow(
         clippy::disallowed_methods,
         reason = "it must not wait for the reader of the response, and ends by itself"
     )]
-    let taken = tokio::spawn(async move { batch.receive(&legacy, &sender, &outlet).await });
+    let taken = tokio::spawn(async move { batch.receive(&client, &sender, &responder).await });
     if wants_reply {
         let owner = CallOwner::Session(&open);
         return Some(respond(endpoint, dialect, frames, owner).await);
@@ -427,8 +438,8 @@ async fn open_session(
         None,
         params,
     );
-    let (legacy, answer) = opened.map_err(|error| (StatusCode::BAD_REQUEST, error))?;
-    let Some(open) = endpoint.sessions.add(caller.clone(), legacy) else {
+    let (client, answer) = opened.map_err(|error| (StatusCode::BAD_REQUEST, error))?;
+    let Some(open) = endpoint.sessions.add(caller.clone(), client) else {
         let error = RpcError::new(
             code::INTERNAL_ERROR,
             "too many sessions are open; end some of them with DELETE",

@@ -91,9 +91,9 @@ impl HttpSessions {
     pub(crate) fn add(
         &self,
         caller: Caller,
-        legacy: Arc<InitializedClient>,
+        client: Arc<InitializedClient>,
     ) -> Option<Arc<HttpSession>> {
-        self.insert((self.new_id(), caller, legacy), Instant::now(), 0)
+        self.insert((self.new_id(), caller, client), Instant::now(), 0)
     }
 
     /// Adds a session that an earlier process opened. If another request restored it meanwhile, returns that one.

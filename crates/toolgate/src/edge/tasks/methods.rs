@@ -37,7 +37,7 @@ pub(crate) async fn handle_method(
     context: &RequestContext,
     method: &str,
     params: Option<&Json>,
-    asker: Option<&dyn InputRequester>,
+    requester: Option<&dyn InputRequester>,
 ) -> Result<Json, RpcError> {
     let (dialect, limits) = (context.dialect, &server.limits.tasks);
     check_extension_declared(context)?;
@@ -64,7 +64,7 @@ pub(crate) async fn handle_method(
     }
     let core = dialect.tasks == TaskForm::Core;
     match method {
-        tasks::RESULT => wait_for_result(&task, asker).await,
+        tasks::RESULT => wait_for_result(&task, requester).await,
         tasks::UPDATE => {
             let answers = params.and_then(|p| p.get("inputResponses"));
             let answers = answers.filter(|a| a.kind() == json::JsonKind::Object);
@@ -111,7 +111,7 @@ const HANDED_OVER_TEXT: &str =
 /// Handles `tasks/result`: sends the input requests of the task to the client, and waits for its end.
 async fn wait_for_result(
     task: &Arc<ServerTask>,
-    asker: Option<&dyn InputRequester>,
+    requester: Option<&dyn InputRequester>,
 ) -> Result<Json, RpcError> {
     let mut changes = task.subscribe();
     loop {
@@ -129,12 +129,14 @@ async fn wait_for_result(
             }
             None => {}
         }
-        if let Some((taken, asker)) = asker.and_then(|asker| Some((task.take_request()?, asker))) {
+        if let Some((taken, requester)) =
+            requester.and_then(|requester| Some((task.take_request()?, requester)))
+        {
             let ask = &taken.request;
             let empty = || json::ObjectWriter::new().finish();
             let params = with_related_task(&ask.params.clone().unwrap_or_else(empty), &task.id);
             tokio::select! {
-                answer = asker.send_request(&ask.method, Some(params)) => match answer {
+                answer = requester.send_request(&ask.method, Some(params)) => match answer {
                     Ok(answer) => task.answer_requests(std::iter::once((ask.key.clone(), answer))),
                     // The input request stays open for the next `tasks/result`.
                     Err(error) => return Err(RpcError::new(code::INTERNAL_ERROR, error.public_message())),

@@ -233,9 +233,10 @@ impl TaskWork {
         again: Option<&RecoveryState>,
     ) -> Option<Result<Json, Error>> {
         let (server, context) = (&self.server, &self.context);
-        // Keeps the outlet open: the call must not end because its caller no longer waits.
-        let (outlet, _frames) = server.responder(&context.caller);
-        let rounds = call::run_to_result(server, context, call, &outlet, Some(self.task.as_ref()));
+        // Keeps the responder open: the call must not end because its caller no longer waits.
+        let (responder, _frames) = server.responder(&context.caller);
+        let rounds =
+            call::run_to_result(server, context, call, &responder, Some(self.task.as_ref()));
         let keeping = async {
             match again {
                 Some(again) => again.store_rounds(&self.task).await,
