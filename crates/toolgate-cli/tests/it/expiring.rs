@@ -45,8 +45,10 @@ impl Far {
             "{auth}[server.far]\nurl = \"{far}\"\ntrust_annotations = true\n"
         ));
         let gate = gate.start();
-        until("the far server is there", SOON, || {
-            gate.cli(&["tools"]).contains("far.say").then_some(())
+        // A list that changes later would be a message on the streams.
+        until("the tools of both servers are there", SOON, || {
+            let tools = gate.cli(&["tools"]);
+            (tools.contains("far.say") && tools.contains("demo.add")).then_some(())
         });
         gate
     }
