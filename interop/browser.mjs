@@ -510,6 +510,17 @@ const acts = {
     say('waiting');
     await lines.next();
     return {};
+  },
+  /** Opens the link of a request, whose id is the next line. */
+  async open_request() {
+    say('waiting');
+    const id = (await lines.next()).value;
+    await open(`inbox/${id}`);
+    return { id };
+  },
+  async opened({ id }) {
+    await card(id).locator('[data-arguments]').waitFor();
+    return {};
   }
 };
 

@@ -11,7 +11,7 @@ use std::{
 };
 use toolgate::{Error, edge::http::SessionStore};
 use toolgate_core::BoxFuture;
-use toolgate_policy::{StateStore, WriteOutcome, WritePrecondition};
+use toolgate_policy::{StateRow, StateStore, WriteOutcome, WritePrecondition};
 use toolgate_protocol::hex;
 
 /// Table of the sessions.
@@ -109,7 +109,7 @@ impl FleetSessions {
     /// Makes this gateway the home of a session whose home is gone. Returns false if another gateway was faster.
     pub(crate) async fn adopt(&self, id: &str) -> bool {
         let key = storage_key(id);
-        let Some(row) = self.store.row(SESSIONS_TABLE, &key) else {
+        let Some(row) = self.current_row(id, &key).await else {
             // Then it has ended, and no gateway finds it.
             return true;
         };
@@ -122,6 +122,20 @@ impl FleetSessions {
             tracing::debug!("a session was not taken over");
         }
         adopted
+    }
+
+    /// Returns the row of a session, also of one that another gateway stored a moment ago: this gateway may not have
+    /// read that change yet. Ids that name no gateway cause no request to the database.
+    async fn current_row(&self, id: &str, key: &str) -> Option<StateRow> {
+        if let Some(row) = self.store.row(SESSIONS_TABLE, key) {
+            return Some(row);
+        }
+        let (_, tag) = id.rsplit_once('.')?;
+        self.members.find(tag)?;
+        // No row has this version, so the write changes nothing. But the store reads all earlier changes for it.
+        let never = WritePrecondition::Version(0);
+        let _ = self.store.write(SESSIONS_TABLE, key, None, never).await;
+        self.store.row(SESSIONS_TABLE, key)
     }
 
     /// Removes expired sessions from time to time. Never returns.
@@ -184,4 +198,75 @@ fn unix_seconds(time: SystemTime) -> u64 {
 /// Returns the digest of a session id under which the session is stored.
 fn storage_key(id: &str) -> String {
     hex::encode(digest(&SHA256, id.as_bytes()).as_ref())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+    use tokio::sync::watch;
+    use toolgate_policy::{MemoryStateStore, StateClock};
+
+    /// A shared store whose sessions this process reads only when it writes.
+    #[derive(Default)]
+    struct LaggingStore {
+        stored: MemoryStateStore,
+        writes: AtomicUsize,
+    }
+
+    impl StateStore for LaggingStore {
+        fn entries(&self, table: &str) -> Vec<StateRow> {
+            match table == SESSIONS_TABLE && self.writes.load(Relaxed) == 0 {
+                true => Vec::new(),
+                false => self.stored.entries(table),
+            }
+        }
+
+        fn write(
+            &self,
+            table: &str,
+            key: &str,
+            value: Option<Value>,
+            precondition: WritePrecondition,
+        ) -> BoxFuture<'static, Result<WriteOutcome, Error>> {
+            self.writes.fetch_add(1, Relaxed);
+            self.stored.write(table, key, value, precondition)
+        }
+
+        fn changed(&self) -> watch::Receiver<u64> {
+            self.stored.changed()
+        }
+
+        fn clock(&self) -> &Arc<StateClock> {
+            self.stored.clock()
+        }
+    }
+
+    #[tokio::test]
+    async fn a_session_that_its_home_stored_a_moment_ago_is_continued() {
+        let store = Arc::new(LaggingStore::default());
+        let members = |advertise: &str| {
+            let advertise = Some(advertise.to_owned());
+            Arc::new(FleetMembers::new(store.clone(), advertise, 2))
+        };
+        let (home, other) = (members("a:1"), members("b:1"));
+        home.renew("p").await;
+        let id = format!("secret.{}", home.tag());
+        let row = json!({"home": home.tag(), "record": "{}", "until": u64::MAX});
+        let stored = store.stored.write(
+            SESSIONS_TABLE,
+            &storage_key(&id),
+            Some(row),
+            WritePrecondition::Any,
+        );
+        stored.await.unwrap();
+        store.writes.store(0, Relaxed);
+        let sessions = FleetSessions::new(store.clone(), other, Duration::from_secs(60));
+        // An id of no gateway costs no write.
+        assert!(sessions.adopt("secret.unknown").await);
+        assert_eq!(store.writes.load(Relaxed), 0);
+        assert!(sessions.adopt(&id).await);
+        let record = sessions.load(storage_key(&id)).await.unwrap();
+        assert_eq!(record.as_deref(), Some("{}"));
+    }
 }

@@ -99,6 +99,7 @@ fn approvals_are_printed_with_their_commands_and_their_ends() {
     first.join().unwrap();
     let second = ask(&setup);
     let id = setup.pending();
+    heard(&setup, &format!("approval {id}: anonymous@http calls "));
     setup.cli(&["deny", &id, "-m", "not today"]);
     let line = heard(&setup, &format!("approval {id}: denied by "));
     assert!(

@@ -25,6 +25,8 @@ root.append(empty, panes);
 const syncRecent = keyed(recent, (p) => p.id, makeGone);
 const rowsLive = keyed(list, (r) => r.id, makeRow), rowsGone = keyed(goneList, (r) => r.id, makeRow);
 let rows = new Map();
+/** The id of a request whose address was opened before the request is listed here. */
+let wanted = null;
 /** Ids of the list in its order: of requests and of groups. */
 let order = [];
 let selected = null, view = null, armedAt = 0;
@@ -72,6 +74,7 @@ function draw() {
   else if (!selected && order.length && !isNarrow()) select(order[0]);
   view?.update();
   drawEmpty(all.length);
+  if (wanted && rows.has(wanted)) show(wanted);
 }
 
 /** The selected request is decided: the next one takes its place, and is not armed at once. */
@@ -249,8 +252,9 @@ function show(id) {
 }
 
 function open(id) {
+  wanted = id === null || rows.has(id) ? null : id;
   if (id === null) { if (isNarrow()) select(null); return; }
-  if (!rows.has(id)) return;
+  if (wanted) return;
   const item = rows.get(id).item;
   if (item.of) { openGroups.add(item.of); draw(); }
   if (!state.pending.get(id).connected) goneBox.open = true;

@@ -146,6 +146,11 @@ fn a_remembered_approval_proposes_conditions_with_the_past_calls_that_they_cover
         gate.cli(&["approve", &id]);
         waits.join().unwrap();
     }
+    until("the past calls are recorded", SOON, || {
+        let records = gate.audit_files();
+        let ended = records.iter().filter(|record| record["ev"] == "call.end");
+        (ended.count() == 3).then_some(())
+    });
     let waits = call(&gate, "demo_note", json!({"name": "docs/d", "text": "x"}));
     let id = gate.pending();
     let steps = json!([

@@ -42,6 +42,42 @@ fn a_request_whose_caller_has_gone_is_marked_and_ranks_below_one_that_waits() {
     waits.join().unwrap();
 }
 
+/// A notification is tapped on a phone, whose page has lost the gateway and does not list the request yet.
+#[test]
+fn a_linked_request_opens_once_the_page_lists_it() {
+    let (Some(real), Some(_)) = (real(), browser()) else {
+        return;
+    };
+    let data = Arc::new(TempDir::new("linked"));
+    let gate = Setup::demo().start_in(data.clone());
+    let (port, link) = (gate.port, gate.console());
+    let steps = json!([
+        {"do": "size", "width": 390},
+        {"do": "see", "at": "#link[data-link=live]"},
+        {"do": "wait"},
+        {"do": "see", "at": "#link[data-link=lost]"},
+        {"do": "open_request"},
+        {"do": "wait"},
+        {"do": "see", "at": "#link[data-link=live]"},
+        {"do": "opened"},
+    ]);
+    let mut page = Script::browser(&real, &link, steps);
+    page.event("waiting");
+    gate.stop();
+    let other = Setup::demo().start_in(data.clone());
+    let waits = note(other.port, "x");
+    let id = other.pending();
+    page.go_on();
+    page.event("waiting");
+    page.send_line(&id);
+    page.event("waiting");
+    let gate = Setup::demo().at(port).start_in(data);
+    page.go_on();
+    page.event("done");
+    gate.cli(&["deny", &id, "-m", "no"]);
+    waits.join().unwrap();
+}
+
 #[test]
 fn a_login_outlives_a_restart_and_ends_by_logout_and_by_revocation() {
     let (Some(real), Some(_)) = (real(), browser()) else {
