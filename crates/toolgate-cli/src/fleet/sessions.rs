@@ -9,9 +9,10 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, SystemTime},
 };
+use tokio::time::Instant;
 use toolgate::{Error, edge::http::SessionStore};
 use toolgate_core::BoxFuture;
-use toolgate_policy::{StateRow, StateStore, WriteOutcome, WritePrecondition};
+use toolgate_policy::{StateStore, WriteOutcome, WritePrecondition};
 use toolgate_protocol::hex;
 
 /// Table of the sessions.
@@ -23,6 +24,8 @@ const SWEEP_INTERVAL: Duration = Duration::from_secs(60);
 const MAX_ADOPTIONS: usize = 20;
 /// Interval of these attempts.
 const ADOPTION_INTERVAL: Duration = Duration::from_millis(50);
+/// Minimum interval between reads of the store for unknown sessions, whose ids anybody can make up.
+const MIN_READ_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Place where a request of a session is answered.
 pub(crate) enum SessionRoute {
@@ -44,6 +47,8 @@ pub(crate) struct FleetSessions {
     max_age: Duration,
     /// Sessions that ended here, until the store no longer has them.
     ended: Mutex<HashSet<String>>,
+    /// Time at which the last read of the store for an unknown session began. The lock is held during the read.
+    last_read: tokio::sync::Mutex<Option<Instant>>,
 }
 
 impl FleetSessions {
@@ -58,6 +63,7 @@ impl FleetSessions {
             members,
             max_age,
             ended: Mutex::default(),
+            last_read: tokio::sync::Mutex::default(),
         }
     }
 
@@ -88,6 +94,7 @@ impl FleetSessions {
                         None => SessionRoute::Local,
                     };
                 }
+                _ if self.read_if_unknown(id).await => {}
                 _ if self.adopt(id).await => return SessionRoute::Local,
                 // Another gateway was faster. Soon the store says which.
                 _ => tokio::time::sleep(ADOPTION_INTERVAL).await,
@@ -102,6 +109,7 @@ impl FleetSessions {
         let home = self.home(id).filter(|home| home != self.members.tag());
         let home = home.map(|home| self.members.find(&home));
         if home.is_some_and(|home| home.is_none_or(|home| self.members.has_address_of(&home))) {
+            self.read_if_unknown(id).await;
             self.adopt(id).await;
         }
     }
@@ -109,7 +117,7 @@ impl FleetSessions {
     /// Makes this gateway the home of a session whose home is gone. Returns false if another gateway was faster.
     pub(crate) async fn adopt(&self, id: &str) -> bool {
         let key = storage_key(id);
-        let Some(row) = self.current_row(id, &key).await else {
+        let Some(row) = self.store.row(SESSIONS_TABLE, &key) else {
             // Then it has ended, and no gateway finds it.
             return true;
         };
@@ -124,18 +132,26 @@ impl FleetSessions {
         adopted
     }
 
-    /// Returns the row of a session, also of one that another gateway stored a moment ago: this gateway may not have
-    /// read that change yet. Ids that name no gateway cause no request to the database.
-    async fn current_row(&self, id: &str, key: &str) -> Option<StateRow> {
-        if let Some(row) = self.store.row(SESSIONS_TABLE, key) {
-            return Some(row);
+    /// Reads the changes that other gateways have stored, if this one does not know the session: the session, or its
+    /// home, may be a moment old. Returns true if the session is known then.
+    pub(crate) async fn read_if_unknown(&self, id: &str) -> bool {
+        let key = storage_key(id);
+        let is_known = || self.store.row(SESSIONS_TABLE, &key).is_some();
+        if is_known() {
+            return false;
         }
-        let (_, tag) = id.rsplit_once('.')?;
-        self.members.find(tag)?;
-        // No row has this version, so the write changes nothing. But the store reads all earlier changes for it.
-        let never = WritePrecondition::Version(0);
-        let _ = self.store.write(SESSIONS_TABLE, key, None, never).await;
-        self.store.row(SESSIONS_TABLE, key)
+        let asked = Instant::now();
+        let mut last_read = self.last_read.lock().await;
+        if last_read.is_none_or(|began| began < asked) {
+            if let Some(began) = *last_read {
+                tokio::time::sleep_until(began + MIN_READ_INTERVAL).await;
+            }
+            *last_read = Some(Instant::now());
+            // No row has this version, so the write changes nothing. But the store reads all earlier changes for it.
+            let never = WritePrecondition::Version(0);
+            let _ = self.store.write(SESSIONS_TABLE, &key, None, never).await;
+        }
+        is_known()
     }
 
     /// Removes expired sessions from time to time. Never returns.
@@ -205,7 +221,7 @@ mod tests {
     use super::*;
     use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
     use tokio::sync::watch;
-    use toolgate_policy::{MemoryStateStore, StateClock};
+    use toolgate_policy::{MemoryStateStore, StateClock, StateRow};
 
     /// A shared store whose sessions this process reads only when it writes.
     #[derive(Default)]
@@ -250,7 +266,6 @@ mod tests {
             Arc::new(FleetMembers::new(store.clone(), advertise, 2))
         };
         let (home, other) = (members("a:1"), members("b:1"));
-        home.renew("p").await;
         let id = format!("secret.{}", home.tag());
         let row = json!({"home": home.tag(), "record": "{}", "until": u64::MAX});
         let stored = store.stored.write(
@@ -260,13 +275,30 @@ mod tests {
             WritePrecondition::Any,
         );
         stored.await.unwrap();
-        store.writes.store(0, Relaxed);
         let sessions = FleetSessions::new(store.clone(), other, Duration::from_secs(60));
-        // An id of no gateway costs no write.
-        assert!(sessions.adopt("secret.unknown").await);
-        assert_eq!(store.writes.load(Relaxed), 0);
-        assert!(sessions.adopt(&id).await);
+        // The home ended before this gateway heard of either.
+        assert!(matches!(sessions.route(&id).await, SessionRoute::Local));
         let record = sessions.load(storage_key(&id)).await.unwrap();
         assert_eq!(record.as_deref(), Some("{}"));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn many_unknown_sessions_cause_few_reads_of_the_store() {
+        let store = Arc::new(LaggingStore::default());
+        let members = Arc::new(FleetMembers::new(store.clone(), None, 2));
+        let sessions = FleetSessions::new(store.clone(), members, Duration::from_secs(60));
+        let ids: Vec<String> = (0..1000).map(|id| format!("{id}.unknown")).collect();
+        let began = Instant::now();
+        let routes = ids.iter().map(|id| sessions.route(id));
+        futures_util::future::join_all(routes).await;
+        assert_eq!(
+            store.writes.load(Relaxed),
+            1,
+            "all of them wait for one read"
+        );
+        tokio::time::advance(Duration::from_millis(1)).await;
+        sessions.route("later.unknown").await;
+        assert_eq!(store.writes.load(Relaxed), 2);
+        assert!(began.elapsed() >= MIN_READ_INTERVAL);
     }
 }

@@ -111,7 +111,7 @@ fn gateways_share_keys_freezes_and_approvals() {
     // A call waits at one gateway, and a person approves it at another.
     let answer = thread::scope(|scope| {
         let waits = scope.spawn(|| note(a, "x"));
-        let id = until("the call waits", SOON, || b.inbox().into_iter().next());
+        let id = c.pending();
         c.cli(&["approve", &id]);
         waits.join().unwrap()
     });
@@ -143,6 +143,7 @@ fn one_approval_has_one_use_at_three_gateways() {
     until("the gateway knows that the client went away", SOON, || {
         (listed(first, "inbox")[0]["connected"] == false).then_some(())
     });
+    assert_eq!(gates[1].pending(), asked);
     gates[1].cli(&["approve", &asked]);
     // Identical calls at all gateways. One uses the approval, and the others wait for a new one, which is denied.
     let answers: Vec<Response> = thread::scope(|scope| {
