@@ -657,6 +657,7 @@ fn a_person_sends_test_messages_and_removes_a_subscribed_browser_on_the_page() {
         see("[data-subscription]", "ann"),
         {"do": "shot", "path": shot("notifications.png")},
         click("[data-act=remove-subscription]"),
+        {"do": "hidden", "at": "[data-subscription]"},
         see("[data-subscriptions]", "No browser is subscribed"),
         click("[data-notification=phones] [data-act=test-notification]"),
         see("[data-notification=phones][data-last=failed]", "no browser is subscribed"),
