@@ -59,7 +59,9 @@ impl ConfigVersions {
                 false => self.rename(last, &by),
             };
         }
-        let at = crate::timestamp::millis(SystemTime::now());
+        // Later than the last one, also in the same millisecond or after the clock was set back: the list is in this order.
+        let now = crate::timestamp::millis(SystemTime::now());
+        let at = known.first().map_or(now, |last| now.max(last.at + 1));
         let digest = hex::encode(&digest(&SHA256, text.as_bytes()).as_ref()[..6]);
         let path = self.path(&format!("{at:014}-{digest}-{by}"));
         write_private_file(&path, text).map_err(|error| error.to_string())?;
@@ -159,12 +161,16 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_version_is_removed() {
+    fn versions_of_one_millisecond_keep_their_order_and_the_oldest_are_removed() {
         let (data, versions) = versions();
         for n in 0..MAX_VERSIONS + 3 {
             versions.keep(&format!("a = {n}\n"), "file").unwrap();
         }
-        assert_eq!(versions.list().len(), MAX_VERSIONS);
+        let list = versions.list();
+        let texts = list.iter().map(|version| versions.read(&version.id));
+        let texts: Vec<String> = texts.map(Result::unwrap).collect();
+        let expected = (3..MAX_VERSIONS + 3).rev().map(|n| format!("a = {n}\n"));
+        assert_eq!(texts, expected.collect::<Vec<_>>());
         fs::remove_dir_all(data).unwrap();
     }
 }
