@@ -12,7 +12,7 @@ use crate::{
     package, platforms, requirements, terms, words,
 };
 
-/// The variable with which Rust's test harness is told how many tests run at once.
+/// Environment variable that sets how many tests Rust's test harness runs at once.
 const TEST_THREADS: &str = "RUST_TEST_THREADS";
 
 /// Checks of the sources alone.

@@ -59,9 +59,12 @@ impl ConfigVersions {
                 false => self.rename(last, &by),
             };
         }
-        // Later than the last one, also in the same millisecond or after the clock was set back: the list is in this order.
+        // The list sorts by this time. So each version gets a later one than the last, even in the same millisecond, or
+        // after somebody set the clock back.
         let now = crate::timestamp::millis(SystemTime::now());
-        let at = known.first().map_or(now, |last| now.max(last.at + 1));
+        let at = known
+            .first()
+            .map_or(now, |last| now.max(last.at.saturating_add(1)));
         let digest = hex::encode(&digest(&SHA256, text.as_bytes()).as_ref()[..6]);
         let path = self.path(&format!("{at:014}-{digest}-{by}"));
         write_private_file(&path, text).map_err(|error| error.to_string())?;

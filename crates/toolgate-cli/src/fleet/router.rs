@@ -97,7 +97,6 @@ impl GatewayFleet {
         match client.forward((&tag, &address), from, *request).await {
             Ok(response) => Ok(response),
             Err(ForwardError::Unreachable(request)) => {
-                self.sessions.read_if_unknown(&id).await;
                 self.sessions.adopt(&id).await;
                 Err(request)
             }

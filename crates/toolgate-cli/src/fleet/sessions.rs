@@ -24,7 +24,7 @@ const SWEEP_INTERVAL: Duration = Duration::from_secs(60);
 const MAX_ADOPTIONS: usize = 20;
 /// Interval of these attempts.
 const ADOPTION_INTERVAL: Duration = Duration::from_millis(50);
-/// Minimum interval between reads of the store for unknown sessions, whose ids anybody can make up.
+/// Minimum interval between reads of the store for unknown sessions. It bounds them, as a client can make up ids.
 const MIN_READ_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Place where a request of a session is answered.
@@ -95,7 +95,7 @@ impl FleetSessions {
                     };
                 }
                 _ if self.read_if_unknown(id).await => {}
-                _ if self.adopt(id).await => return SessionRoute::Local,
+                _ if self.become_home(id).await => return SessionRoute::Local,
                 // Another gateway was faster. Soon the store says which.
                 _ => tokio::time::sleep(ADOPTION_INTERVAL).await,
             }
@@ -109,13 +109,18 @@ impl FleetSessions {
         let home = self.home(id).filter(|home| home != self.members.tag());
         let home = home.map(|home| self.members.find(&home));
         if home.is_some_and(|home| home.is_none_or(|home| self.members.has_address_of(&home))) {
-            self.read_if_unknown(id).await;
             self.adopt(id).await;
         }
     }
 
     /// Makes this gateway the home of a session whose home is gone. Returns false if another gateway was faster.
     pub(crate) async fn adopt(&self, id: &str) -> bool {
+        self.read_if_unknown(id).await;
+        self.become_home(id).await
+    }
+
+    /// Makes this gateway the home of a session that it knows. Returns false if another gateway was faster.
+    async fn become_home(&self, id: &str) -> bool {
         let key = storage_key(id);
         let Some(row) = self.store.row(SESSIONS_TABLE, &key) else {
             // Then it has ended, and no gateway finds it.
@@ -132,9 +137,9 @@ impl FleetSessions {
         adopted
     }
 
-    /// Reads the changes that other gateways have stored, if this one does not know the session: the session, or its
-    /// home, may be a moment old. Returns true if the session is known then.
-    pub(crate) async fn read_if_unknown(&self, id: &str) -> bool {
+    /// Reads the changes that other gateways have stored, if this gateway does not know the session: another gateway may
+    /// have opened it a moment ago. Returns true if this gateway knows the session only now.
+    async fn read_if_unknown(&self, id: &str) -> bool {
         let key = storage_key(id);
         let is_known = || self.store.row(SESSIONS_TABLE, &key).is_some();
         if is_known() {

@@ -257,7 +257,7 @@ fn offline_servers(
 ) -> Vec<Arc<OfflineServer>> {
     let kept = pins.stored();
     let servers = config.servers.iter();
-    let offline = |server: &crate::config::ServerSettings| {
+    let to_offline = |server: &crate::config::ServerSettings| {
         let of = || kept.iter().filter(|one| *one.server == *server.id);
         let ours = of().any(|one| one.same_identity);
         let mut offline = OfflineServer {
@@ -279,7 +279,7 @@ fn offline_servers(
         }
         Arc::new(offline)
     };
-    servers.map(offline).collect()
+    servers.map(to_offline).collect()
 }
 
 impl OfflineServer {

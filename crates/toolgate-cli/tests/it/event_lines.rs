@@ -14,7 +14,7 @@ pub(crate) fn with_crashing_server() -> String {
 
 /// Waits for a line of the gateway that contains the text.
 #[track_caller]
-fn heard(gate: &Gate, text: &str) -> String {
+pub(crate) fn heard(gate: &Gate, text: &str) -> String {
     until(&format!("a line with {text:?}"), LONG, || {
         gate.said().into_iter().find(|line| line.contains(text))
     })

@@ -7,8 +7,6 @@ use crate::help::{
 use crate::json_outputs::check_output;
 use serde_json::{Value, json};
 use std::{
-    io::Write,
-    net::TcpStream,
     path::Path,
     sync::Arc,
     thread,
@@ -130,19 +128,7 @@ fn one_approval_has_one_use_at_three_gateways() {
     };
     // The client of the first call goes away, and its approval stays.
     let first = &gates[0];
-    let body = Modern::request(
-        first.port,
-        &json!(1),
-        "demo_note",
-        json!({"name": "n", "text": "x"}),
-    );
-    let mut stream = TcpStream::connect(("127.0.0.1", first.port)).unwrap();
-    stream.write_all(&body).unwrap();
-    let asked = first.pending();
-    drop(stream);
-    until("the gateway knows that the client went away", SOON, || {
-        (listed(first, "inbox")[0]["connected"] == false).then_some(())
-    });
+    let asked = first.abandoned("x");
     assert_eq!(gates[1].pending(), asked);
     gates[1].cli(&["approve", &asked]);
     // Identical calls at all gateways. One uses the approval, and the others wait for a new one, which is denied.

@@ -1,11 +1,11 @@
-//! What is the same for all requests of a client with a handshake.
+//! Context that all requests of a client with a handshake share.
 
 use super::{call::RequestContext, tasks::SessionTasks};
 use std::sync::{Arc, OnceLock};
 use toolgate_core::{Caller, ClientCapabilities, DecisionLog};
 use toolgate_protocol::{dialect::Dialect, method::trace::TraceContext};
 
-/// The part of a request's context that is the same for all requests of a client.
+/// The part of a [`RequestContext`] that all requests of a client with a handshake share.
 pub(super) struct ClientContext {
     pub(super) caller: Caller,
     pub(super) transport: &'static str,

@@ -215,7 +215,7 @@ impl ServedConnection {
     async fn handle_message(&mut self, json: &Json) {
         let client = self.initialized.get();
         if let Some((client, batch)) =
-            client.and_then(|l| Some((l, MessageBatch::read(json, l.dialect())?)))
+            client.and_then(|client| Some((client, MessageBatch::read(json, client.dialect())?)))
         {
             return match batch {
                 Ok(_) if self.server.is_closing() => {

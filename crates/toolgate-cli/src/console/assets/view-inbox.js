@@ -25,7 +25,7 @@ root.append(empty, panes);
 const syncRecent = keyed(recent, (p) => p.id, makeGone);
 const rowsLive = keyed(list, (r) => r.id, makeRow), rowsGone = keyed(goneList, (r) => r.id, makeRow);
 let rows = new Map();
-/** The id of a request whose address was opened before the request is listed here. */
+/** The id of a request whose link the person opened before the page lists the request. */
 let wanted = null;
 /** Ids of the list in its order: of requests and of groups. */
 let order = [];

@@ -1,6 +1,7 @@
 //! Inbox of the console: what a person sees of a request, and what they have to do before they approve it.
 
 use super::{call, note, offering, tool};
+use crate::event_lines::heard;
 use crate::help::{Gate, Response, SOON, Script, Setup, browser, real, shot, until};
 use serde_json::{Value, json};
 use std::thread::JoinHandle;
@@ -140,19 +141,13 @@ fn a_remembered_approval_proposes_conditions_with_the_past_calls_that_they_cover
         return;
     };
     let gate = Setup::fast_demo("").start();
-    let said = |text: &str| {
-        until("the gateway prints it", SOON, || {
-            let lines = gate.said();
-            lines.iter().any(|line| line.contains(text)).then_some(())
-        });
-    };
     for name in ["docs/a", "docs/b", "src/c"] {
         let waits = call(&gate, "demo_note", json!({"name": name, "text": "x"}));
         let id = gate.pending();
-        // The part of the gateway that compares with the last approved call sees both states.
-        said(&format!("approval {id}: anonymous@http calls "));
+        // The gateway prints both states when it keeps the call for the next comparison.
+        heard(&gate, &format!("approval {id}: anonymous@http calls "));
         gate.cli(&["approve", &id]);
-        said(&format!("approval {id}: approved by "));
+        heard(&gate, &format!("approval {id}: approved by "));
         waits.join().unwrap();
     }
     let waits = call(&gate, "demo_note", json!({"name": "docs/d", "text": "x"}));

@@ -3,7 +3,7 @@
 use super::{config, note};
 use crate::help::{Gate, Modern, SOON, Script, Setup, TempDir, browser, real, send, shot, until};
 use serde_json::{Value, json};
-use std::{collections::BTreeSet, io::Write, net::TcpStream, sync::Arc};
+use std::{collections::BTreeSet, sync::Arc};
 
 #[test]
 fn a_request_whose_caller_has_gone_is_marked_and_ranks_below_one_that_waits() {
@@ -11,15 +11,7 @@ fn a_request_whose_caller_has_gone_is_marked_and_ranks_below_one_that_waits() {
         return;
     };
     let gate = Setup::demo().start();
-    let arguments = json!({"name": "n", "text": "the caller leaves"});
-    let bytes = Modern::request(gate.port, &json!(1), "demo_note", arguments);
-    let mut leaves = TcpStream::connect(("127.0.0.1", gate.port)).unwrap();
-    leaves.write_all(&bytes).unwrap();
-    let old = gate.pending();
-    drop(leaves);
-    until("the caller has gone", SOON, || {
-        (gate.state()["pending"][0]["connected"] == false).then_some(())
-    });
+    let old = gate.abandoned("the caller leaves");
     let waits = note(gate.port, "the caller waits");
     until("both are asked", SOON, || {
         (gate.inbox().len() == 2).then_some(())

@@ -1,8 +1,10 @@
 //! A running gateway and its command line.
 
 use super::process::lines;
-use super::{LONG, SOON, TempDir, command, end_politely, kill_hard, output, send, until};
+use super::{LONG, Modern, SOON, TempDir, command, end_politely, kill_hard, output, send, until};
 use serde_json::{Value, json};
+use std::io::Write;
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Arc, Mutex};
@@ -315,6 +317,21 @@ impl Gate {
         until("a call waits for a person", SOON, || {
             self.inbox().into_iter().next()
         })
+    }
+
+    /// Asks for an approval of `demo.note` and leaves. Returns the id of the approval, once the gateway knows that its
+    /// caller has gone.
+    pub(crate) fn abandoned(&self, text: &str) -> String {
+        let arguments = json!({"name": "n", "text": text});
+        let call = Modern::request(self.port, &json!(1), "demo_note", arguments);
+        let mut leaves = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
+        leaves.write_all(&call).unwrap();
+        let id = self.pending();
+        drop(leaves);
+        until("the caller has gone", SOON, || {
+            (self.state()["pending"][0]["connected"] == false).then_some(())
+        });
+        id
     }
 
     /// All records, oldest first.
